@@ -43,8 +43,8 @@ FONTS = ("fonts-noto-core", "fonts-noto-color-emoji")
 """Packages with fonts for Hindi and emoji. Without these fonts the browser works, but screenshots show boxes."""
 
 INSTALL_HINT = (
-    "Behind a proxy, set HTTPS_PROXY. To use a mirror, set PLAYWRIGHT_DOWNLOAD_HOST. Or install your system's "
-    "chromium-headless-shell or chromium package, or set CHROMIUM_PATH to a Chromium."
+    "Behind a proxy, set HTTPS_PROXY. To use a mirror, set PLAYWRIGHT_DOWNLOAD_HOST. To use another Chromium, "
+    "install your system's chromium-headless-shell or chromium package, or set CHROMIUM_PATH to its executable."
 )
 _REASON = re.compile(r"^Error: (.+?)(?: body '|$)", re.MULTILINE)
 _ADDRESS = re.compile(r" from (https?://[^\s\x1b]+)")
@@ -78,7 +78,9 @@ async def _try_browser(candidate: FoundBrowser) -> WorkingBrowser:
             page = await run_within_deadline(
                 PAGE_TIMEOUT_S, browser.new_page(), f"opening a page in {candidate.executable}"
             )
-            await run_within_deadline(PAGE_TIMEOUT_S, page.evaluate("1 + 1"), f"a page in {candidate.executable}")
+            await run_within_deadline(
+                PAGE_TIMEOUT_S, page.evaluate("1 + 1"), f"running a script in {candidate.executable}"
+            )
         except Error as error:
             reason = error.message.splitlines()[0]
             raise BrowserMissing(
@@ -147,7 +149,7 @@ def install_command() -> ExitCode:
 def _download_browser(environment: Mapping[str, str]) -> bool:
     """Download Playwright's own browser. If the download fails, print the reason. Return whether it succeeded."""
     command = [sys.executable, "-P", "-m", "playwright", "install", "--only-shell", "--no-progress", "chromium"]
-    print_text("No browser works here yet. Downloading Chromium's headless shell, about 110 MB.")
+    print_text("No browser works on this machine. Downloading Chromium's headless shell (about 110 MB).")
     try:
         with show_waiting("Downloading"):
             process = subprocess.run(  # noqa: S603 - our own interpreter
@@ -181,7 +183,7 @@ def _has_playwright_browser() -> bool:
 def _format_download_error(output: str) -> str:
     """Return the reason for a failed download and the host, according to Playwright's output."""
     reason, address = _REASON.search(output), _ADDRESS.search(output)
-    why = reason[1] if reason else "Playwright gives no reason"
+    why = reason[1] if reason else "Playwright gave no reason"
     host = urlsplit(address[1]).hostname if address else None
     return f"{why} (from {host})" if host else why
 
@@ -191,7 +193,7 @@ def _install_chromium_with_apt(environment: Mapping[str, str]) -> bool:
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0 or environment.get("LOOKOUT_NO_APT"):
         return False
-    print_text("Installing the distribution's Chromium.")
+    print_text("Installing the Chromium package of this system.")
     apt_environment = {**build_child_environment(environment), "DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run([apt, "update", "-qq"], env=apt_environment, capture_output=True, check=False)  # noqa: S603 - apt, by its full path
 

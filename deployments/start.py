@@ -13,7 +13,7 @@ USAGE, INCONCLUSIVE, MONITOR = 2, 3, 4
 DISTRIBUTION = "lookout-monitor"
 OWN_PACKAGES = ("flows", "monitors", "warehouse", "deployments")
 """Names of Lookout's packages. Another installed package with one of these names would hide Lookout's package."""
-OWN_ENVIRONMENT = "Give Lookout an environment of its own: uv tool install, pipx install, or a new venv"
+OWN_ENVIRONMENT = "Install Lookout in a separate environment: uv tool install, pipx install, or a new venv"
 
 
 def main():
@@ -64,7 +64,7 @@ def _explain_foreign_package():
         if not locations:
             return "Lookout's package {} is missing from {}. {}.".format(name, here, OWN_ENVIRONMENT)
         if locations[0] != os.path.join(here, name):
-            return "{} is another package with the name of one of Lookout's. {}.".format(
+            return "{} is another package with the same name as a package of Lookout. {}.".format(
                 locations[0], OWN_ENVIRONMENT
             )
     return None
@@ -75,14 +75,14 @@ def _explain_unfit_library(module, error):
     from importlib.util import find_spec
     from shlex import quote
 
-    problem = "is not as Lookout needs it ({}) in".format(error) if find_spec(module) else "is missing from"
+    problem = "cannot be imported ({}) from".format(error) if find_spec(module) else "is missing from"
     requirements = [quote(requirement) for requirement in _select_requirements(module)]
     if not requirements:
         return "the library {} {} {}. {}.".format(module, problem, sys.prefix, OWN_ENVIRONMENT)
     pip = [quote(sys.executable), "-m", "pip", "install"]
     uv = ["uv", "pip", "install", "--python", quote(sys.executable)]
     command = " ".join((pip if find_spec("pip") else uv) + requirements)
-    return "the library {} {} {}. To install it:\n  {}".format(module, problem, sys.prefix, command)
+    return "the library {} {} {}. To install the right version:\n  {}".format(module, problem, sys.prefix, command)
 
 
 def _select_requirements(module):

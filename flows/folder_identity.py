@@ -59,9 +59,12 @@ def _leave_work_to_original(data_folder: Path, journal_at: str | None, at: datet
 def require_valid_copy_options(journal_at: str | None, *, moved: bool, copied: bool) -> None:
     """Raise `ConfigError` if ``moved`` and ``copied`` are set, or if a copy would use the original's journal."""
     if moved and copied:
-        raise ConfigError("--moved and --copy cannot be combined: use --moved if the original is gone")
+        raise ConfigError(
+            "--moved and --copy cannot be combined: use --moved if the original folder no longer exists, "
+            "otherwise --copy"
+        )
     if copied and journal_at is not None:
         raise ConfigError(
-            f"warehouse.journal = {journal_at!r}: a copy would share this journal with the original; set another "
-            "journal, and start with an empty data folder"
+            f"warehouse.journal = {journal_at!r}: a copy would share this journal with the original. Set "
+            "another journal, and start with an empty data folder"
         )

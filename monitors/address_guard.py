@@ -123,7 +123,8 @@ class AddressGuard:
         """Raise `AccessDenied` if requests for the target may not connect to the address ``url``."""
         if not url.lower().startswith(("http://", "https://")):
             raise AccessDenied(
-                f"the target leads to an address that is not a web page: {url.partition(':')[0][:20]}:"
+                "the target leads to an address that does not begin with http:// or https:// "
+                f"({url.partition(':')[0][:20]}:)"
             )
         await self.resolve_allowed(*parse_host_and_port(url))
 
@@ -157,13 +158,13 @@ class AddressGuard:
         if network in self._configured.get(place, _PUBLIC_ONLY):
             return
         to_do = (
-            "if the host name may resolve to this address, set probe.private_network = true"
+            "If the host name may resolve to this address, set probe.private_network = true in lookout.toml"
             if place in self._configured
-            else "if the target needs this address, add it to probe.allowed_origins in lookout.toml"
+            else "If the target needs this address, add it to probe.allowed_origins in lookout.toml"
         )
         raise AccessDenied(
-            f"the target leads to {format_host_and_port(place)}, a {network.value} address that its configuration "
-            f"does not allow: {to_do}"
+            f"the target leads to {format_host_and_port(place)}. Its configuration does not allow this "
+            f"{network.value} address. {to_do}"
         )
 
 
@@ -172,7 +173,7 @@ def parse_host_and_port(url: str) -> Place:
     try:
         parsed_url = httpx.URL(url)
     except httpx.InvalidURL:
-        raise AccessDenied("the target leads to an address that cannot be parsed") from None
+        raise AccessDenied("the target leads to an invalid address") from None
     return parsed_url.host.rstrip(".").lower(), parsed_url.port or _DEFAULT_PORTS.get(parsed_url.scheme, 0)
 
 

@@ -100,7 +100,7 @@ class GuardedClient(httpx.AsyncClient):
         )
         pool = cast("Any", self._transport)._pool  # noqa: SLF001 - httpx has no public way to a network backend
         assert isinstance(pool, httpcore.AsyncConnectionPool), (
-            "internal error: httpx has changed, so Lookout cannot check its connections"
+            "internal error: Lookout cannot check the connections of this version of httpx"
         )
         cast("Any", pool)._network_backend = _GuardedBackend(guard)  # noqa: SLF001 - as above; proxies keep their own
 
@@ -135,10 +135,10 @@ class GuardedClient(httpx.AsyncClient):
             location = httpx.URL(response.headers["location"])
             target = response.url.join(location)
         except (httpx.InvalidURL, ValueError):
-            raise RedirectRefused("the server redirects to an address that cannot be read") from None
+            raise RedirectRefused("the server redirects to an invalid address") from None
         if target.scheme not in {"http", "https"} or not target.host or (location.scheme and not location.host):
             raise RedirectRefused(
-                f"the server redirects to an address that is not a web page ({target.scheme[:20]}:)"
+                f"the server redirects to an address that is not a valid web address ({target.scheme[:20]}:)"
             )
 
     def _build_deadline_error(self) -> DeadlinePassed:

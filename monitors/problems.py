@@ -165,5 +165,5 @@ def _has_union_tag(model: type[BaseModel], tag: str | int) -> bool:
 def refuse_password(address: str) -> str:
     """Return the address unchanged. Raises ``ValueError`` if the address contains a user name or a password."""
     if URL_CREDENTIALS.search(address):
-        raise ValueError("write the address without user name and password; set credentials in the environment")
+        raise ValueError("an address without user name and password. Set credentials in the environment")
     return address

@@ -57,11 +57,9 @@ class HeaderValue(BaseModel):
     @model_validator(mode="after")
     def _check_source_and_characters(self) -> Self:
         if (self.env is None) == (self.value is None):
-            raise ValueError('either a string, or { env = "VARIABLE" } for a secret')
+            raise ValueError('write either a string, or { env = "VARIABLE" } for a secret')
         if not is_sendable(self.value or "") or not is_sendable(self.prefix):
-            raise ValueError(
-                "a value without line breaks that contains only characters that HTTP can send (printable ASCII)"
-            )
+            raise ValueError("only characters that HTTP can send: printable ASCII characters, and no line breaks")
         return self
 
 
@@ -70,7 +68,7 @@ def _check_table(table: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
         if not _NAME.fullmatch(name) or name.lower() in _SENT_BY_HTTP:
             raise ValueError(f"{name[:60]!r} is not a header name that a client can set")
         if header.value is not None and _is_secret_name(name):
-            raise ValueError(f'{name} = {{ env = "VARIABLE" }}: store credentials only in the environment')
+            raise ValueError(f'write {name} = {{ env = "VARIABLE" }}: store credentials only in the environment')
     if len({name.lower() for name in table}) < len(table):
         raise ValueError("the same header is set twice (header names are case-insensitive); remove one")
     return table
@@ -214,8 +212,8 @@ def _read_secret(variable: str, environment: Mapping[str, str], key: str) -> str
         raise ConfigError(f"{key}: the environment variable {variable} {state}; set it to the value of the header")
     if not is_sendable(value):
         raise ConfigError(
-            f"{key}: {variable} contains a line break or another character that an HTTP header cannot have; if the "
-            "value comes from a file, remove the line break at its end"
+            f"{key}: {variable} contains a line break or another character that HTTP headers do not allow. If the "
+            "value comes from a file, remove the line break at the end of the file"
         )
     return value
 

@@ -128,7 +128,7 @@ async def retry_judge_request(
             last = str(failure)
             if failure.after_s is not None and failure.after_s > max_s:
                 raise JudgeUnavailable(
-                    f"{provider}: {last}; the server asks to wait {failure.after_s:.0f} s"
+                    f"{provider}: {last}; the server asks Lookout to wait {failure.after_s:.0f} s"
                 ) from None
             raise TryAgain(JudgeUnavailable(f"{provider}: {last}, {tries} times"), failure.after_s) from None
 

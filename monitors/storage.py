@@ -33,9 +33,9 @@ _ADVICE = {
     errno.EDQUOT: "the disk quota is reached: free some space",
     errno.EFBIG: "the file size limit is reached: raise it (`ulimit -f`)",
     errno.EROFS: "the file system is read-only: choose another data folder",
-    errno.EACCES: "no permission: make the folder writable for this user or choose another data folder",
-    errno.EPERM: "no permission: make the folder writable for this user or choose another data folder",
-    errno.ENOTDIR: "a part of the path is a file: move it away or choose another data folder",
+    errno.EACCES: "no permission: make the folder writable for this user, or choose another data folder",
+    errno.EPERM: "no permission: make the folder writable for this user, or choose another data folder",
+    errno.ENOTDIR: "a part of the path is a file: move the file away, or choose another data folder",
     errno.EEXIST: (
         "a file exists at the path of a folder that Lookout needs: move the file away, or choose another data "
         "folder"
@@ -240,7 +240,7 @@ def read_text_or_empty(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig") if path.exists() else ""
     except UnicodeDecodeError as error:
-        raise GoldSetError(f"{path}: not UTF-8 at byte {error.start + 1}; save it as UTF-8") from None
+        raise GoldSetError(f"{path}: not UTF-8 at byte {error.start + 1}; save the file as UTF-8") from None
     except OSError as error:
         raise GoldSetError(f"{path} cannot be read: {error.strerror}") from None
 

@@ -82,9 +82,10 @@ def test_every_key_of_the_page_is_tried_in_a_line_that_gold_check_accepts(tmp_pa
 
 
 def test_every_pipeline_of_the_page_is_accepted_and_the_page_says_which_need_a_name(tmp_path):
-    """Every pipeline is accepted with a reviewer. Without a reviewer, only the pipelines that the page marks fail.
+    """Every pipeline is accepted if a reviewer is given.
 
-    The error names the missing key `provenance.reviewed_by`.
+    Without a reviewer, a pipeline is rejected if the page says that it needs one. The error names the missing key
+    `provenance.reviewed_by`.
     """
     rows = PAGE.read_text(encoding="utf-8").split("\n## `provenance.pipeline`\n")[1].splitlines()
     marked = [re.findall(r"`(\w+)`", row)[0] for row in rows if row.endswith("| `reviewed_by` required |")]

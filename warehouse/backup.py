@@ -88,7 +88,7 @@ def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> Ba
     """
     folder = store.database.file.parent
     if file.exists():
-        raise ConfigError(f"{file} exists already; specify the name of a new file")
+        raise ConfigError(f"{file} already exists; specify the name of a new file")
     if file.resolve().is_relative_to(folder.resolve()):
         raise ConfigError(f"{file} is inside the data folder {folder}; write the backup to another folder or disk")
     beside = file.with_name(f".{file.name}.{os.getpid()}.part")
@@ -293,14 +293,16 @@ def read_verified_manifest(file: Path, *, version: str) -> BackupManifest:
         is_foreign = isinstance(error, ValidationError | KeyError | TypeError)
         reason = "the manifest is missing or cannot be read" if is_foreign else str(error)
         raise ConfigError(
-            f"{file} is not a complete backup of Lookout ({reason}); copy it again, or use another backup"
+            f"{file} is not a complete backup of Lookout ({reason}); copy the file again, or use another backup"
         ) from None
     if _parse_version(manifest.lookout) > _parse_version(version):
         raise _build_newer_error(file, f"Lookout {manifest.lookout}")
     for name in sorted({*hashes, *manifest.files}):
         if hashes.get(name) != manifest.files.get(name):
             difference = "is missing" if name not in hashes else "differs from its hash in the manifest"
-            raise ConfigError(f"{file} is damaged: {name!r} {difference}; copy it again, or use another backup")
+            raise ConfigError(
+                f"{file} is damaged: {name!r} {difference}; copy the backup again, or use another backup"
+            )
     folders = {str(parent) for name in hashes for parent in PurePosixPath(name).parents}
     for name in hashes:
         if not _is_valid_name(name) or name in folders:
@@ -342,7 +344,9 @@ def _parse_version(version: str) -> list[int]:
 
 
 def _build_newer_error(file: Path, version: str) -> ConfigError:
-    return ConfigError(f"{file} is from a newer Lookout ({version}); update Lookout, then restore the backup")
+    return ConfigError(
+        f"{file} was written by a newer Lookout ({version}); update Lookout, then restore the backup"
+    )
 
 
 def _is_valid_name(name: str) -> bool:

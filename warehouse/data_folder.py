@@ -51,9 +51,8 @@ def refuse_symbolic_links(data_folder: Path) -> None:
         for link in _iterate_links(place):
             raise ConfigError(
                 f"{link} is a symbolic link. A data folder must not contain links, because data would be written "
-                "outside the folder. Move the link's target into the data folder, or set data_folder to a folder "
-                "on "
-                "the disk that you want to use"
+                "outside the folder. Replace the link with the folder or file to which it points, or set "
+                "data_folder to a folder on the disk that you want to use"
             )
 
 

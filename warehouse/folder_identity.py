@@ -138,8 +138,7 @@ def _parse_identity(data_folder: Path, text: str) -> FolderIdentity:
     except ValidationError:
         raise ConfigError(
             f"{data_folder / IDENTITY_FILE} cannot be read: it does not contain the JSON that Lookout wrote. If "
-            "this "
-            "folder is not a copy, delete the file: the next command writes a new file"
+            "this folder is not a copy, delete the file: the next command writes a new file"
         ) from None
 
 
@@ -147,8 +146,8 @@ def _format_copy_error(data_folder: Path, identity: FolderIdentity) -> str:
     return (
         f"{data_folder} is a copy of the data folder that was created as {identity.path} on {identity.host}. "
         "If the original folder no longer exists, add --moved: the copy then continues with the original's "
-        "incidents. If both folders remain in use, add --copy: the copy then does not send messages that the "
-        "original sent. Use these options with `lookout up`, `verify`, `nightly`, `watch` or `down`"
+        "incidents. If both folders remain in use, add --copy: the copy then does not send the messages of "
+        "the original. Use these options with `lookout up`, `verify`, `nightly`, `watch` or `down`"
     )
 
 

@@ -197,7 +197,7 @@ USERS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "On-call: what is broken, and since when?": ("alerts", "site", "bisect", "shrink", "sql"),
     "Domain expert: which answers are right?": ("gold", "review"),
-    "Platform engineer: does it keep running?": (
+    "Platform engineer: does Lookout keep running?": (
         *("up", "down", "receive", "slack-actions", "watch", "drill", "automations", "prefect-yaml", "warehouse"),
         *("backup", "restore"),
         "browser",
@@ -367,7 +367,7 @@ def _exit_with_code(code: ExitCode | None, **_options: object) -> None:
 app = typer.Typer(
     name="lookout",
     cls=LazyGroup,
-    help="Monitor a deployed LLM application through the same page as its users.",
+    help="Monitor a deployed LLM application through the page that its users see.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -381,9 +381,11 @@ for _name, _help in GROUPS.items():
 def _serve_site_unless_subcommand(
     context: typer.Context,
     config: ConfigOption = DEFAULT_CONFIG,
-    host: Annotated[str | None, typer.Option(help="the address to listen on; default: site.host")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="the address to listen on; default: the setting site.host")
+    ] = None,
     port: Annotated[
-        int | None, typer.Option(min=1, max=65_535, help="the port to listen on; default: site.port")
+        int | None, typer.Option(min=1, max=65_535, help="the port to listen on; default: the setting site.port")
     ] = None,
 ) -> None:
     if context.invoked_subcommand is None:
@@ -499,7 +501,7 @@ def _explain_invalid_file_name(error: Exception) -> str | None:
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return f"{str(error.filename)[:60]}… is too long for a file or folder name. Use a shorter name"
     if type(error) is ValueError and "null byte" in str(error):
-        return "a file or folder name contains a zero byte. Remove the zero byte"
+        return "a file or folder name contains a NUL character. Remove this character"
     return None
 
 
@@ -529,8 +531,8 @@ def _is_http_address(argument: str) -> bool:
 
 
 RESUME_HINT: Final = (
-    "All answers and grades so far are stored. To continue, run the same command again; a verification continues "
-    "only within one hour"
+    "All answers and grades so far are stored. To continue, run the same command again. A verification can "
+    "continue only within one hour"
 )
 
 

@@ -17,7 +17,7 @@ from flows.waiting import show_waiting
 def automations_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    as_json: Annotated[bool, typer.Option("--json", help="print as JSON what changed for each automation")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the change of each automation as JSON")] = False,
 ) -> ExitCode:
     """Create Prefect automations that send alerts about missing or crashed runs. It is safe to run this again."""
     from flows.runtime.run import start_or_connect_to_prefect  # slow: imports duckdb and slack_sdk
@@ -35,7 +35,7 @@ def automations_command(
         ensure_automations_of_deployments,  # Prefect reads its settings at import, so it must be connected
     )
 
-    with show_waiting("Creating the automations at the Prefect server"):
+    with show_waiting("Creating the automations on the Prefect server"):
         changes = asyncio.run(ensure_automations_of_deployments(planned, way, loaded.prefect.tag))
     if as_json:
         write_json(json.dumps(changes, indent=2) + "\n")
@@ -44,8 +44,7 @@ def automations_command(
         write_text(f"{change:<9}  {name}\n")
     if way is None:
         write_text(
-            "Prefect marks crashed runs but sends no message, because neither SLACK_BOT_TOKEN nor "
-            "SLACK_WEBHOOK_URL "
-            "is set.\n"
+            "Prefect marks crashed runs but sends no message to Slack. To get messages, set SLACK_BOT_TOKEN or "
+            "SLACK_WEBHOOK_URL.\n"
         )
     return ExitCode.PASS

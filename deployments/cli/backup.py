@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 def backup_command(
     file: Annotated[
-        Path | None, typer.Argument(help="the new file; default: lookout-backup-TIME.tar.gz in this folder")
+        Path | None,
+        typer.Argument(help="the backup file to write; default: lookout-backup-TIME.tar.gz in this folder"),
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -42,7 +43,9 @@ def backup_command(
 
     folder = find_data_folder(config, data_folder)
     if not folder.is_dir():
-        raise ConfigError(f"{folder} does not exist, so there is nothing to back up. `lookout verify` creates it")
+        raise ConfigError(
+            f"the data folder {folder} does not exist. Run `lookout verify` to create it, or check --data-folder"
+        )
     file = file or Path(f"lookout-backup-{utc_now():%Y%m%dT%H%M%SZ}.tar.gz")
     store = open_warehouse(config, data_folder)
     with show_waiting("Writing the backup"):
@@ -51,10 +54,14 @@ def backup_command(
     if as_json:
         _print_json(manifest, file=str(file), bytes=size_bytes)
         return
-    print_text(f"{file}: {plural(len(manifest.files), 'file')} of {folder}, {size_bytes / 1e6:.1f} MB")
+    print_text(f"Wrote {file}: {plural(len(manifest.files), 'file')} of {folder}, {size_bytes / 1e6:.1f} MB")
     if not manifest.has_journal:
-        print_text("The journal is in an object store and not in this file. Back up that store as well.")
-    print_text("Also back up lookout.toml, the suites and the keys in the environment. They are not in this file.")
+        print_text(
+            "The journal is in an object store, so this file does not contain it. Back up that store as well."
+        )
+    print_text(
+        "Also back up lookout.toml, the suites and the keys in the environment. This file does not contain them."
+    )
 
 
 def restore_command(
@@ -82,25 +89,25 @@ def restore_command(
     folder = (data_folder or (configured.data_folder if configured else DEFAULT_FOLDER)).resolve()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(
-            f"{folder} is not empty, and a restore never overwrites files. Move the folder away, or give "
+            f"{folder} is not an empty folder, and a restore never overwrites files. Move it away, or give another "
             "--data-folder"
         )
     with show_waiting("Verifying the backup"):
         manifest = read_verified_manifest(file, version=version("lookout-monitor"))
     if IDENTITY_FILE in manifest.files and not (moved or copy):
         raise ConfigError(
-            f"{file} is a copy of a data folder, and Lookout must know whether that folder is still used. If it is "
-            "gone, add --moved: the restored folder continues its incidents. If it is still used, add --copy: the "
-            "restored folder does not send its alerts again"
+            f"{file} is a backup of a data folder. If the original folder is gone, add --moved, and the restored "
+            "folder continues its incidents. If the original is still in use, add --copy, and the restored folder "
+            "does not send its alerts again"
         )
     journal_at = configured.warehouse.journal if configured is not None else None
     if manifest.has_journal != (journal_at is None):
-        place = "inside the data folder" if manifest.has_journal else "in an object store"
-        raise ConfigError(
-            f"the journal of this backup is {place}, but warehouse.journal in {config} specifies another location. "
-            "Change "
-            "warehouse.journal"
+        place = (
+            "inside the data folder. Remove warehouse.journal"
+            if manifest.has_journal
+            else "in an object store. Set warehouse.journal to the address of that store"
         )
+        raise ConfigError(f"{config} does not match this backup, because the journal of the backup is {place}")
     require_valid_copy_options(journal_at, moved=moved, copied=copy)
     with show_waiting("Restoring the data folder"), extract_backup_atomically(file, manifest, folder) as beside:
         report = rebuild_database(open_store_in(beside, journal_at), wait_s=0)
@@ -108,11 +115,11 @@ def restore_command(
     if as_json:
         _print_json(manifest, data_folder=str(folder), whole=report.has_all_data)
     else:
-        made = f"made {manifest.made_at:%Y-%m-%d %H:%M} UTC by Lookout {manifest.lookout}"
-        print_text(f"Restored {plural(len(manifest.files), 'file')} to {folder}, {made}")
+        made = f"from the backup of {manifest.made_at:%Y-%m-%d %H:%M} UTC by Lookout {manifest.lookout}"
+        print_text(f"Restored {plural(len(manifest.files), 'file')} to {folder} {made}")
         for line in iterate_rebuild_lines(report):
             print_text(line)
-        print_text("Next: `lookout doctor` checks keys, login sessions and this machine; then `lookout up`.")
+        print_text("Next: `lookout doctor` checks keys, login sessions and this machine. Then run `lookout up`.")
     return ExitCode.PASS if report.has_all_data else ExitCode.MONITOR
 
 

@@ -36,7 +36,7 @@ def find_data_folder(config: Path, data_folder: Path | None) -> Path:
             return folder
     raise ConfigError(
         f"this folder has no {config} and no data folder {DEFAULT_FOLDER}. Create a data folder with `lookout "
-        "verify` or `lookout demo`, or name another place with --config or --data-folder"
+        "verify` or `lookout demo`, or give another path with --config or --data-folder"
     )
 
 
@@ -71,7 +71,7 @@ def open_warehouse(config: Path, data_folder: Path | None) -> Store:
     return open_store_in(folder)
 
 
-def load_pending_results(store: Store) -> Store:
+def load_new_results_into_warehouse(store: Store) -> Store:
     """Load the new results of runs into the warehouse, and return the warehouse.
 
     Print a note for each result that cannot be loaded. Raises `ConfigError` if no run has written anything yet.
@@ -80,13 +80,13 @@ def load_pending_results(store: Store) -> Store:
 
     folder = store.database.file.parent
     if not (folder / DATABASE_FILE).exists() and not (folder / JOURNAL_FOLDER).exists():
-        raise ConfigError(f"{folder} has no warehouse yet. `lookout verify` creates one")
+        raise ConfigError(f"{folder} has no warehouse yet. Run `lookout verify` to create one")
     try:
         with show_waiting("Loading results of runs"):
             report = store.load_pending(LOAD_WAIT_S)
     except WarehouseError as error:
         write_note(
-            f"lookout: could not load the newest results of runs, so the newest rows may be missing: {error}\n"
+            f"lookout: the newest rows may be missing, because Lookout could not load the newest results: {error}\n"
         )
         return store
     for error_line in report.errors():

@@ -36,9 +36,9 @@ def drill_command(
             write_text(
                 f"{MARKS[result.state.value]:<7} {result.took_s:6.1f} s  {result.station.value}: {result.found}\n"
             )
-            update_waiting(f"Drill: the station after {result.station.value}")
+            update_waiting(f"Drill: checking the station after {result.station.value}")
 
-    with show_waiting("Drill: the first station"):
+    with show_waiting("Drill: checking the first station"):
         if here:
             from flows.drill.context import build_drill_context
             from flows.drill.course import Course  # slow: imports duckdb and slack_sdk

@@ -30,13 +30,13 @@ MEANINGS: Final[Mapping[ExitCode, tuple[str, str]]] = {
         "Read the first printed reason. The report shows each failed case next to its gold (the right answer)."),
     ExitCode.USAGE: (
         "The command, the configuration or a file is not valid. Lookout asked no question.",
-        "The line on standard error names the file, key or option, and the accepted values."),
+        "Read the line on standard error. It names the file, key or option, and the accepted values."),
     ExitCode.INCONCLUSIVE: (
         "No verdict: too few answers could be graded, the application did not answer, or the run was stopped.",
-        "Read the printed reasons. Then run the same command again: it continues with the stored answers."),
+        "Read the printed reasons. Then run the same command again. It continues with the stored answers."),
     ExitCode.MONITOR: (
         "Lookout itself failed. This is not a result about the application.",
-        "The line on standard error names the fault. `lookout doctor` checks everything that a run needs."),
+        "Read the line on standard error. Then run `lookout doctor`, which checks everything that a run needs."),
 }
 """What each code means, and what to do."""
 
@@ -44,7 +44,7 @@ _VERDICT: Final = {
     ExitCode.FAIL: "FAIL", ExitCode.INCONCLUSIVE: "INCONCLUSIVE, also if the application did not answer",
 }
 _NO_LINE: Final = {ExitCode.USAGE: (
-    "no line of the input is valid; if some are valid, the output has an error for each invalid line"
+    "every line of the input is invalid (if some lines are valid, the exit code is 0)"
 )}
 _DAMAGED: Final = {ExitCode.MONITOR: "stored records are damaged, missing or changed"}
 SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
@@ -54,19 +54,19 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
         ExitCode.FAIL: "FAIL, as expected, because the demo has planted faults",
         ExitCode.INCONCLUSIVE: "INCONCLUSIVE",
     },
-    "nightly": {ExitCode.INCONCLUSIVE: "the night's live traffic could not be read or graded completely"},
+    "nightly": {ExitCode.INCONCLUSIVE: "Lookout could not read or grade all of the night's live traffic"},
     "repeatability": {ExitCode.INCONCLUSIVE: "the measurement stopped early, or the build changed during it"},
-    "watch": {ExitCode.MONITOR: "with --once: a log, or some of its lines, could not be read"},
+    "watch": {ExitCode.MONITOR: "with --once: Lookout could not read a log or some of its lines"},
     "drill": {ExitCode.MONITOR: "the alert about the planted answer did not reach Slack"},
     "bisect": {ExitCode.INCONCLUSIVE: "the first bad build was not found"},
     "shrink": {
-        ExitCode.INCONCLUSIVE: "the case did not fail; with --ask: no answer could be graded",
+        ExitCode.INCONCLUSIVE: "the case did not fail, or (with --ask) no answer could be graded",
         ExitCode.FAIL: "with --ask: an answer failed",
     },
     "doctor": {
         ExitCode.FAIL: "for a page or an API: the application has a fault",
         ExitCode.USAGE: "for an API: the settings in lookout.toml or the token are wrong",
-        ExitCode.INCONCLUSIVE: "for a page: Lookout may be unable to ask questions there",
+        ExitCode.INCONCLUSIVE: "for a page: Lookout may be unable to ask questions on the page",
         ExitCode.MONITOR: "without a target: a part that a run needs does not work",
     },
     **dict.fromkeys(
@@ -81,12 +81,12 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "browser install": {ExitCode.USAGE: "no browser could be installed"},
     "gold check": {ExitCode.FAIL: "the suite has a fault that must be fixed"},
     "gold freeze": {ExitCode.FAIL: (
-        "the suite has a fault to fix first; with --verify: the suite differs from its newest frozen version"
+        "the suite has a fault to fix first, or (with --verify) it differs from its newest frozen version"
     )},
     "gold mutants": {ExitCode.FAIL: "the rules catch too few of the wrong answers"},
     "gold push": {ExitCode.FAIL: "people changed cases in the dataset since the last push, so nothing was written"},
     "gold pull": {ExitCode.FAIL: (
-        "a case was changed both in the suite and in the dataset, or an entry cannot be read; neither is changed"
+        "a case was changed both in the suite and in the dataset, or an entry cannot be read (Lookout skips these)"
     )},
     "gold draft": {ExitCode.INCONCLUSIVE: "the model gave no usable draft"},
     "gold translate": {ExitCode.INCONCLUSIVE: "the model gave no usable translation"},

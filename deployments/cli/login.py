@@ -22,11 +22,10 @@ from monitors.probes.settings import ProbeSettings
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 NO_SCREEN = (
-    "this machine has no screen for a window, because {screens} are not set. You can configure the user and the "
-    "password of the login form (targets.{target}.login.user and .password). Or sign in on a computer with a "
-    "screen: "
-    "write the session with `playwright codegen --save-storage=FILE URL`, copy FILE to this machine, and import it "
-    "with `lookout login {target} --from FILE`"
+    "this machine has no screen for a window ({screens} are not set). If the page has a login form, set "
+    "targets.{target}.login.user and .password. Otherwise, run `playwright codegen --save-storage=FILE URL` on a "
+    "computer with a screen, and sign in there. Then copy FILE to this machine, and run `lookout login {target} "
+    "--from FILE`"
 )
 
 
@@ -51,8 +50,8 @@ def login_command(
     login = build_login(loaded, target, variables)
     if login is None:
         raise ConfigError(
-            f"target {target!r} has no login. Add the table [targets.{target}.login] to {config}; leave the table "
-            "empty if a person signs in (docs/login.md)"
+            f"target {target!r} has no login. Add the table [targets.{target}.login] to {config}. If a person "
+            "signs in, leave the table empty (docs/login.md)"
         )
     by_person = from_file is None and (window or login.settings.needs_person_to_sign_in)
     if by_person and sys.platform == "linux" and not any(variables.get(screen) for screen in SCREENS):
@@ -70,8 +69,8 @@ async def _sign_in_and_store_session(
 ) -> None:
     if by_person:
         write_note(
-            "A window opens: sign in there. It closes as soon as the page shows the chat. You can also press Enter "
-            "here.\n"
+            "A window opens. Sign in there. The window closes when the page shows the chat, or when you press "
+            "Enter here.\n"
         )
         pressed = threading.Event()
         if sys.stdin.isatty():
@@ -87,12 +86,12 @@ def _format_login_summary(target: str, address: str, login: Login, by_hand: bool
     summary = f"Signed in to {target}. The chat page is {address}."
     if not by_hand and not login.settings.has_form_login:
         return (
-            f"{summary} No session is stored, because Lookout sends the headers, cookies or password of [login] "
-            "each time."
+            f"{summary} Lookout stores no session, because each run sends the headers, cookies or password of "
+            "[login]."
         )
     again = (
         "When the session ends, runs sign in again with the form."
         if login.settings.has_form_login
-        else f"When the session ends, Lookout sends an alert. {login.login_command_text} renews the session."
+        else f"When the session ends, Lookout sends an alert. Then run {login.login_command_text} again."
     )
     return f"{summary} The session is stored in {login.file.path}, which only its owner can read. {again}"

@@ -45,8 +45,8 @@ def nightly_command(
         datetime | None,
         typer.Option(
             formats=[f"%Y-%m-%d{time}" for time in ("", "T%H:%M", "T%H:%M:%S", "T%H:%M%z", "T%H:%M:%S%z")],
-            help="grade the conversations that were completed before this time, instead of those of the last "
-            "night; the time is in UTC, or has an offset such as +05:30; a date means 00:00 of that day",
+            help="grade the conversations that were completed before this time, instead of last night's "
+            "conversations. The time is in UTC, or has an offset such as +05:30. A date means 00:00 of that day",
         ),
     ] = None,
     moved: MovedOption = False,
@@ -123,7 +123,7 @@ def _print_nightly_plans(
 def _format_nightly_plan(plan: NightlyPlan | None, reading: IntakeCheckpoint) -> Sequence[str]:
     if plan is not None:
         return plan.lines
-    earlier = f" ({reading.known:,} were already counted on earlier nights)" if reading.known else ""
+    earlier = f" (already counted on earlier nights: {reading.known:,})" if reading.known else ""
     span = f"{reading.since:%Y-%m-%d %H:%M} and {reading.until:%Y-%m-%d %H:%M} UTC"
     return [f"There was no new conversation between {span}{earlier}, so there is nothing to plan."]
 

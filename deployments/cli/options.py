@@ -27,13 +27,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JS
 MovedOption = Annotated[
     bool,
     typer.Option(
-        "--moved", help="the data folder was moved here, and the original is gone: continue its incidents"
+        "--moved", help="the data folder was moved here and the original is gone. Lookout continues its incidents"
     ),
 ]
 CopyOption = Annotated[
     bool,
     typer.Option(
-        "--copy", help="the data folder is a copy, and the original is still in use: do not send its alerts again"
+        "--copy",
+        help="the data folder is a copy and the original is still in use. Lookout does not repeat its alerts",
     ),
 ]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="start a new run instead of continuing a stopped run")]
@@ -54,5 +55,5 @@ SuiteOption = Annotated[
 ]
 AllowProductionOption = Annotated[
     str | None,
-    typer.Option(help="allow a CI run against production; the value is the reason, which Lookout prints"),
+    typer.Option(help="allow a CI run against production. The value is the reason, which Lookout prints"),
 ]

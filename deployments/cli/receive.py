@@ -79,7 +79,8 @@ def receive_command(
     only: Annotated[
         bool,
         typer.Option(
-            "--only", help="start only the receiver, without a server and a runner, for use with a work pool"
+            "--only",
+            help="start only the receiver, without a Prefect server and a runner, for use with a work pool",
         ),
     ] = False,
 ) -> ExitCode:
@@ -118,7 +119,7 @@ def run_deploys_receiver(
             )
         except AlreadyRuns:
             make_terminal_console(stderr=True).print(
-                "Another `lookout up` or `lookout receive` uses this data folder and will verify all deploys."
+                "Another `lookout up` or `lookout receive` uses this data folder. It verifies the received deploys."
             )
     # Prefect's client reads these at import. They do not include the API's address: each call passes it.
     for name, value in prefect_server.build_client_settings("", get_prefect_home(config)).items():
@@ -227,7 +228,7 @@ def _load_sender_secrets(config: Config, settings: DeploySettings, environment: 
     """Load the secrets of all senders. Raises `ConfigError` if no sender could start a run."""
     if not settings.triggers:
         raise ConfigError(
-            "the configuration has no [[deploys.triggers]], so no webhook can start a run. Add a trigger"
+            "webhooks cannot start a run, because the configuration has no [[deploys.triggers]]. Add a trigger"
         )
     for trigger in settings.triggers:
         config.require_target(trigger.target)
@@ -253,9 +254,9 @@ def _require_registered_deployment(api: str, deployment: str) -> None:
 
     if asyncio.run(is_deployment_missing()):
         raise ConfigError(
-            f"the Prefect server at {api} has no deployment {deployment} (`deploys.deployment`), so nothing would "
-            "verify received deploys. Start `lookout up`. For a work pool, run `lookout prefect-yaml` and `prefect "
-            "deploy --all`"
+            f"the Prefect server at {api} has no deployment {deployment} (`deploys.deployment`), so received "
+            "deploys cannot be verified. Start `lookout up`. For a work pool, run `lookout prefect-yaml`, then "
+            "`prefect deploy --all`"
         )
 
 
@@ -269,7 +270,10 @@ def _print_deploys_status(
             f"Receiving deploys of {targets} at {address}{DELIVERY_PATH}/{provider.value}", soft_wrap=True
         )
     for name in list_unused_secret_variables(settings.providers, environment):
-        console.print(f"[yellow]{name} is set, but no [[deploys.triggers]] uses its sender[/]", soft_wrap=True)
+        console.print(
+            f"[yellow]{name} is set but not used: [[deploys.triggers]] has no trigger for its sender[/]",
+            soft_wrap=True,
+        )
 
 
 class _ReceiverStopped(BaseException):
@@ -327,7 +331,7 @@ def _print_slack_actions_status(
         console.print("[yellow]Messages have no buttons, because alerts.slack_buttons is false.[/]", soft_wrap=True)
     if not environment.get(TOKEN_VARIABLE):
         console.print(
-            f"[yellow]{TOKEN_VARIABLE} is not set. Without it, Lookout can edit a message only within 30 minutes "
-            "after a click.[/]",
+            f"[yellow]{TOKEN_VARIABLE} is not set, so Lookout can edit a message only within 30 minutes after a "
+            "click.[/]",
             soft_wrap=True,
         )

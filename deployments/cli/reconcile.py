@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
-from deployments.cli.data_folder import load_pending_results
+from deployments.cli.data_folder import load_new_results_into_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from flows.nightly.reconciliation import mark_figures_unknown_without_log, reconcile_detectors
@@ -36,12 +36,18 @@ def format_guard_reconciliation(reconciliation: Reconciliation) -> Iterator[str]
         recall = f"{_format_percent_interval(reconciliation.recall)}{judge_note}"
     else:
         recall = f"unknown, because {reconciliation.recall.why}"
-    yield f"  The guard's recall, which is its share of all bad replies: {recall}."
-    yield f"  Bad replies that both missed: {_format_missed_by_judge_and_guard(reconciliation)}."
+    yield f"  The guard's recall (the share of all bad replies that it blocked): {recall}."
+    yield (
+        "  Bad replies that the guard and the judge both missed: "
+        f"{_format_missed_by_judge_and_guard(reconciliation)}."
+    )
     if isinstance(reconciliation.judge_blind, Interval):
         judge_blind = _format_estimate(reconciliation.judge_blind)
         yield f"  If the judge graded all conversations, it would still miss {judge_blind} bad conversations."
-    yield f"  Another estimate, from replies that both checked: {_format_estimated_total_bad(reconciliation)}."
+    yield (
+        "  Another estimate, from the replies that the guard and the judge both checked: "
+        f"{_format_estimated_total_bad(reconciliation)}."
+    )
     yield from (f"  Note: {note}." for note in _iterate_reader_notes(reconciliation))
 
 
@@ -57,8 +63,8 @@ def _format_guard_line(reconciliation: Reconciliation) -> str:
     right = _format_estimate(reconciliation.held_back_rightly)
     return (
         f"{held_back}. People checked {guard.labelled:,} of them and marked {guard.wrong:,} as false alarms. So "
-        f"the guard's precision is {_format_percent_interval(reconciliation.precision)}: {right} were blocked "
-        "correctly."
+        f"the guard's precision is {_format_percent_interval(reconciliation.precision)}: {right} replies were "
+        "blocked correctly."
     )
 
 
@@ -67,20 +73,23 @@ def _iterate_judge_lines(reconciliation: Reconciliation) -> Iterator[str]:
     if not isinstance(flagged, RateEstimate):
         yield f"Bad conversations that users saw: unknown, because {flagged.why}."
         return
-    coverage = f" (the judge graded {100 * flagged.coverage:.0f} % of them)" if flagged.coverage < 1 else ""
+    coverage = (
+        f" (the graded conversations represent {100 * flagged.coverage:.0f} % of all)"
+        if flagged.coverage < 1
+        else ""
+    )
     yield (
-        f"Of {plural(nightly.conversations, 'conversation')} in {plural(nightly.nightly_runs, 'night')} "
-        f"the judge graded {nightly.graded:,} and failed {nightly.found:,}. Estimate for all: "
-        f"{flagged.text}{coverage}."
+        f"In {plural(nightly.nightly_runs, 'night')}, the judge graded {nightly.graded:,} of "
+        f"{plural(nightly.conversations, 'conversation')} and failed {nightly.found:,}. Estimate for all "
+        f"conversations: {flagged.text}{coverage}."
     )
     if reconciliation.corrected:
         wrong, right = reconciliation.reviewed_wrong, reconciliation.reviewed_right
         record = f"{wrong:,.0f} wrong and {right:,.0f} right answers"
         bad = _format_estimate(reconciliation.served_bad)
         yield (
-            f"People reviewed {record} that the judge graded. Corrected for the judge's errors, users saw {bad} "
-            "bad "
-            "conversations."
+            f"People reviewed {record} that the judge graded. With the judge's errors corrected, the estimate is "
+            f"that users saw {bad} bad conversations."
         )
 
 
@@ -96,7 +105,7 @@ def _format_estimated_total_bad(reconciliation: Reconciliation) -> str:
         return f"unknown, because {reconciliation.total_bad.why}"
     both = reconciliation.counts.overlap.both
     total = _format_estimate(reconciliation.total_bad)
-    return f"both found {plural(both, 'bad reply', 'bad replies')}, so there were {total} in all, blocked or not"
+    return f"both found {plural(both, 'bad reply', 'bad replies')}, so there were {total} in total, blocked or not"
 
 
 def _iterate_reader_notes(reconciliation: Reconciliation) -> Iterator[str]:
@@ -120,13 +129,16 @@ def _iterate_reader_notes(reconciliation: Reconciliation) -> Iterator[str]:
         )
     if counts.overlap.matched:
         yield (
-            f"{plural(counts.overlap.matched, 'entry', 'entries')} of the guard's log belong to a sampled "
-            f"conversation. For {counts.overlap.same_reply:,} of them, the nightly run graded the same reply"
+            f"the guard's log has {plural(counts.overlap.matched, 'entry', 'entries')} from sampled conversations. "
+            f"For {counts.overlap.same_reply:,} of them, the nightly run graded the same reply"
         )
     if isinstance(reconciliation.total_bad, Interval):
-        yield "the other estimate is too low if the guard and the judge miss the same replies"
+        yield "the estimate from the replies that both checked is too low if both miss the same replies"
     if counts.runs_left_out:
-        yield f"{plural(counts.runs_left_out, 'earlier night')} skipped, because a different judge graded them"
+        yield (
+            f"Lookout did not count {plural(counts.runs_left_out, 'earlier night')}, because the graders or the "
+            "judge changed"
+        )
 
 
 def _format_estimate(estimate: Figure) -> str:
@@ -160,7 +172,7 @@ def reconcile_command(
     names = tuple(configured.targets) if target is None else (target,)
     for name in names:
         configured.require_target(name)
-    store, until = load_pending_results(open_store(configured)), utc_now()
+    store, until = load_new_results_into_warehouse(open_store(configured)), utc_now()
     for name in names:
         with show_waiting(f"{name}: comparing guard and judge"):
             reconciliation = reconcile_detectors(store, name, until - timedelta(days=days), until, wait_s=WAIT_S)

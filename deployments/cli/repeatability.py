@@ -30,7 +30,7 @@ def repeatability_command(
         int | None, typer.Option(min=1, help="the number of cases to ask twice, instead of the configured number")
     ] = None,
     show: Annotated[
-        bool, typer.Option("--figures", help="ask no questions; only show the figures of earlier measurements")
+        bool, typer.Option("--figures", help="show the figures of earlier measurements, without asking questions")
     ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:

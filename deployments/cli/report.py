@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deployments.cli.data_folder import find_data_folder, load_pending_results, open_warehouse
+from deployments.cli.data_folder import find_data_folder, load_new_results_into_warehouse, open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gate.verdict import print_verdict
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption, VerboseOption
@@ -63,7 +63,7 @@ def _find_nightly_report(run: str, config: Path, data_folder: Path | None) -> Ni
     folder = find_data_folder(config, data_folder)
     if not (folder / DATABASE_FILE).exists():
         return None
-    return find_nightly_report(load_pending_results(open_warehouse(config, data_folder)), run)
+    return find_nightly_report(load_new_results_into_warehouse(open_warehouse(config, data_folder)), run)
 
 
 def _require_run_folder(run: str | None, config: Path, data_folder: Path | None) -> Path:

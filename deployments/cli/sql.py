@@ -17,7 +17,7 @@ import typer
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from deployments.cli.data_folder import load_pending_results, open_warehouse
+from deployments.cli.data_folder import load_new_results_into_warehouse, open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from flows.terminal import write_data, write_json, write_note, write_text
@@ -88,7 +88,7 @@ def sql_command(
     as_csv: Annotated[bool, typer.Option("--csv", help="print the rows as CSV, safe for spreadsheets")] = False,
 ) -> ExitCode:
     """Query the warehouse, the database of all results, with SQL. A query can only read."""
-    store = load_pending_results(open_warehouse(config, data_folder))
+    store = load_new_results_into_warehouse(open_warehouse(config, data_folder))
     if as_csv:
         table = _run_query(store, query or VIEWS_SQL)
         write_data(format_csv(table.columns, table.rows))

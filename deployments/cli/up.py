@@ -26,7 +26,7 @@ from deployments.up.parts import (
     raise_for_incomplete_installation,
 )
 from deployments.up.ports import MAX_RECEIVER_PORT, choose_site_port
-from deployments.up.supervise import start_supervisor, write_log_line
+from deployments.up.supervise import replace_process_with_supervisor, write_log_line
 from deployments.up.supervisor import SUPERVISOR_NAME, SupervisedProcess
 from flows.clock import utc_now
 from flows.data_folder import PREFECT_FOLDER, RUNS_FOLDER
@@ -53,8 +53,8 @@ def up_command(
         typer.Option(
             min=1,
             max=MAX_RECEIVER_PORT,
-            help="the port for webhooks about deploys; Slack's buttons use the next port, and the site uses the "
-            "port after that",
+            help="the port for webhooks about deploys. Slack's buttons use the next port. Without site.port, the "
+            "site uses the port after that",
         ),
     ] = 8066,
     moved: MovedOption = False,
@@ -81,7 +81,7 @@ def up_command(
         for line in (*_list_addresses(loaded, host, port), *_explain_inactive_parts(loaded, get_environment())):
             write_log_line(SUPERVISOR_NAME, line)
         environment = build_environment(loaded, get_environment(), host=host, port=port)
-        start_supervisor(parts, absolute, lock, environment)
+        replace_process_with_supervisor(parts, absolute, lock, environment)
 
 
 def _list_addresses(config: Config, host: str, port: int) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Ite
     """Yield a note for each part that is off although the user may expect it to be on."""
     if not config.deploys.triggers:
         is_polled = any(target.space is not None for target in config.targets.values())
-        polled = ". Instead, it regularly asks for the running commit of each Space" if is_polled else ""
+        polled = ". Instead, Lookout regularly checks the running commit of each Space" if is_polled else ""
         yield (
             f"the configuration has no [[deploys.triggers]], so Lookout receives no webhooks about deploys{polled}"
         )
@@ -112,11 +112,11 @@ def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Ite
         )
         if missing:
             yield (
-                f"the judge is off, because {', '.join(missing)} is not set. Answers that rules cannot grade stay "
-                "ungraded"
+                f"the judge is off, so answers that rules cannot grade stay ungraded. To turn the judge on, set "
+                f"{', '.join(missing)}"
             )
     if not variables.get(TOKEN_VARIABLE) and not variables.get(WEBHOOK_VARIABLE):
-        yield f"alerts are only written to this log, because neither {WEBHOOK_VARIABLE} nor {TOKEN_VARIABLE} is set"
+        yield f"alerts appear only in this log. To send them to Slack, set {WEBHOOK_VARIABLE} or {TOKEN_VARIABLE}"
     if variables.get(SLACK_SECRET) and not config.alerts.slack_buttons:
         yield (
             f"{SLACK_SECRET} is set, but messages have no buttons. To get buttons, set slack_buttons = true "
@@ -136,8 +136,8 @@ def run_receiver_with_server(
     if config.deploys.deployment not in planned:
         raise ConfigError(
             f"deploys.deployment = {config.deploys.deployment!r} is your own Prefect deployment, which Lookout "
-            "cannot run. Serve it at the Prefect server in prefect.api_url, or start `lookout receive --only` and "
-            "run it yourself"
+            "cannot run. Set prefect.api_url to the Prefect server that serves it, or start `lookout receive "
+            "--only` and run the deployment yourself"
         )
     with lock_data_folder(config.data_folder, utc_now) as lock:
         raise_for_incomplete_deploy_setup(config, host=host, port=port, environment=environment)
@@ -145,9 +145,11 @@ def run_receiver_with_server(
         _log_parts(config_path, parts)
         write_log_line(
             SUPERVISOR_NAME,
-            "this command only verifies deploys; `lookout up` also runs the schedules and follows logs",
+            "this command only verifies deploys. `lookout up` also runs the schedules and follows logs",
         )
-        start_supervisor(parts, config_path, lock, build_environment(config, environment, host=host, port=port))
+        replace_process_with_supervisor(
+            parts, config_path, lock, build_environment(config, environment, host=host, port=port)
+        )
 
 
 def _log_parts(config_path: Path, parts: Sequence[SupervisedProcess]) -> None:
@@ -199,7 +201,7 @@ def down_command(
 def _require_unused_folder(folder: Path) -> None:
     if is_locked(folder / LOCK_NAME):
         raise ConfigError(
-            f"`lookout up` uses {folder} and would start the server again. First stop `lookout up` with Ctrl-C or "
+            f"`lookout up` uses {folder} and restarts a stopped server. First stop `lookout up` with Ctrl-C or "
             "`systemctl stop lookout`"
         )
     runs = folder / RUNS_FOLDER
@@ -207,7 +209,7 @@ def _require_unused_folder(folder: Path) -> None:
     if locks:
         run_name = locks[0].parent.name if locks[0].parent != runs else "a nightly run"
         raise ConfigError(
-            f"{folder}: {run_name} is running and needs the server. Wait until it ends, or use --force"
+            f"{folder}: {run_name} is running and needs the server. Wait until the run ends, or use --force"
         )
 
 

@@ -119,14 +119,13 @@ def _iterate_production_uses(config: Config, target: str, environment: Mapping[s
     slack = [name for name in (TOKEN_VARIABLE, WEBHOOK_VARIABLE, FALLBACK_VARIABLE) if environment.get(name)]
     if slack and production:
         yield (
-            f"{' and '.join(slack)} would send alerts of this run to the production channel. Remove it from the "
+            f"alerts of this run would go to the production channel. Remove {' and '.join(slack)} from the "
             "environment of the job, or use a configuration without production targets"
         )
     if environment.get(HEARTBEAT_VARIABLE):
         yield (
-            f"{HEARTBEAT_VARIABLE} would send a heartbeat for the production monitor. Remove it from the "
-            "environment of "
-            "the job"
+            f"this run would send a heartbeat for the production monitor. Remove {HEARTBEAT_VARIABLE} from the "
+            "environment of the job"
         )
 
 
@@ -182,8 +181,8 @@ class TerminalProgress:
         self.run_id, self.cases, self.answered = run_id, cases, resumed
         if resumed:
             self._console.print(
-                f"Lookout continues run {run_id} with {resumed} of {plural(cases, 'answer')}. To start "
-                "a new run instead, use --fresh."
+                f"Lookout continues run {run_id}, which already has {resumed} of {plural(cases, 'answer')}. To "
+                "start a new run instead, use --fresh."
             )
         self._task = self._bar.add_task("Asking", total=cases, completed=resumed, wrong="")
 
@@ -233,7 +232,7 @@ class TerminalProgress:
         mark = Text.from_markup(MARKS[assessment.outcome])
         print_wrapped(self._console, escape(line), Text.assemble(" ", mark, " "))
         if self._wrong == MAX_LINES:
-            self._console.print("   More cases are not correct; the report shows all of them.")
+            self._console.print("   More cases are not correct. The report shows all of them.")
 
 
 def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
@@ -252,15 +251,13 @@ def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
         yield f"Lookout did not ask {plural(spared, 'question')}: {results[0].assessment.reason.partition(': ')[2]}"
     for number, (cause, count) in enumerate(causes):
         case_ids = [result.assessment.case_id for result in asked if result.assessment.reason == cause]
-        named = (
-            f"no answer  {case_ids[0]}: {cause}" if count == 1 else f"{count} questions without an answer: {cause}"
-        )
+        named = f"no answer  {case_ids[0]}: {cause}" if count == 1 else f"{count} questions got no answer: {cause}"
         if number or not spared:
             yield named
         else:
             first = "the first failed" if len(asked) == 1 else f"the first {len(asked)} failed"
             yield (
-                f"{count + spared} questions without an answer: {cause}. Lookout did not ask {spared} of them "
+                f"{count + spared} questions got no answer: {cause}. Lookout did not ask {spared} of them "
                 f"after {first}"
             )
 
@@ -437,7 +434,7 @@ def _print_run_stop(console: Console, progress: TerminalProgress, why: str, *, f
         return
     console.print(
         f"\n{why}. Lookout stored {progress.answered} of {plural(progress.cases, 'answer')} of run "
-        f"{progress.run_id}. " + ("The same command would ask all questions again." if fresh else GOES_ON)
+        f"{progress.run_id}. " + ("With --fresh, the same command asks all questions again." if fresh else GOES_ON)
     )
 
 
@@ -519,8 +516,8 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
         return next(iter(configured_pages)), config
     if suite is None:
         raise ConfigError(
-            "to verify an address, also give a file with questions and right answers: --suite FILE. `lookout init` "
-            "creates a first suite; docs/suite.md explains the format"
+            "to verify an address, also give --suite FILE, a file with questions and right answers. `lookout init` "
+            "creates a first suite. docs/suite.md explains the format"
         )
     name = derive_target_name(target)
     try:

@@ -117,7 +117,8 @@ def age_command(
     conversation: Annotated[
         str | None,
         typer.Option(
-            help="remove personal data now from the conversation with this id in the view `conversations`"
+            help="remove personal data now from the conversation with this id. The view `conversations` lists "
+            "the ids"
         ),
     ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -196,11 +197,11 @@ def _iterate_load_lines(report: LoadReport) -> Iterator[str]:
     yield f"Loaded {plural(report.segments, 'segment')} with {plural(sum(report.rows.values()), 'row')}."
     if report.restored:
         yield (
-            f"  {report.restored} of them were loaded before and had disappeared from the warehouse. They are "
-            "loaded again."
+            f"  Segments loaded again: {report.restored}. They were loaded before, but had disappeared from the "
+            "warehouse."
         )
     if report.too_new:
-        yield f"  {report.too_new} not loaded, because a newer version of Lookout wrote them. Update Lookout."
+        yield f"  Segments not loaded: {report.too_new}. A newer version of Lookout wrote them. Update Lookout."
     yield from (f"  {error}" for error in report.errors())
 
 
@@ -219,13 +220,14 @@ def iterate_rebuild_lines(report: RebuildReport) -> Iterator[str]:
     if report.loaded.too_new:
         yield (
             f"  {plural(report.loaded.too_new, 'segment')} not loaded, because a newer version of Lookout wrote "
-            "them."
+            "them. Update Lookout."
         )
     damaged = {segment.stored_at for segment in report.loaded.damaged}
     for place in report.set_aside:
         if place not in damaged:
             yield (
-                f"  {place} was damaged and set aside earlier. Restore it from a backup and rebuild, or delete it."
+                f"  {place} is damaged, so Lookout moved it out of the journal earlier. Restore it from a backup "
+                "and rebuild, or delete it."
             )
 
 

@@ -36,7 +36,7 @@ def watch_command(
         bool,
         typer.Option(
             "--runs",
-            help="also watch Spaces, deploys and traffic sources, and start a Prefect run for each change; use "
+            help="also watch Spaces, deploys and traffic sources, and start a Prefect run for each change. Use "
             "this only with a work pool, because `lookout up` does this itself",
         ),
     ] = False,
@@ -73,8 +73,8 @@ def _watch_and_start_runs(config: Config, config_path: Path) -> ExitCode:
     watcher = Watcher(config, config_path, now=utc_now, write_line=write_line_to_stderr)
     if not watcher.names:
         raise ConfigError(
-            "there is nothing to watch, because no target has a Space, a hallucination_log, a traffic source or a "
-            "GitHub trigger"
+            "there is nothing to watch. Configure a Space, a hallucination_log, a traffic source or a GitHub "
+            "trigger for a target"
         )
     write_line_to_stderr(f"watching {', '.join(watcher.names)}")
     asyncio.run(watcher.run())

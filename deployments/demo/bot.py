@@ -107,8 +107,8 @@ def detect_unsupported_numbers(reply: str, hits: Sequence[Hit], question: str) -
         return None
     asked = _extract_numbers(question)
     reasons = tuple(
-        f"unsupported_number: {number} stands in no retrieved fact"
-        + (" and echoes the question" if number in asked else "")
+        f"unsupported_number: {number} is not in any retrieved fact"
+        + (", only in the question" if number in asked else "")
         for number in unsupported
     )
     claims = tuple(

@@ -72,7 +72,9 @@ def demo_command(
     agent: Annotated[
         bool, typer.Option("--agent", help="use a demo agent that triages issues, instead of a chat page")
     ] = False,
-    faults: Annotated[bool, typer.Option("--faults/--no-faults", help="plant faults in the demo's bot")] = True,
+    faults: Annotated[
+        bool, typer.Option("--faults/--no-faults", help="plant faults in the demo application")
+    ] = True,
     judge: Annotated[
         bool,
         typer.Option(
@@ -108,12 +110,12 @@ def demo_command(
 
     if not agent and find_spec("gradio") is None:
         raise ModuleNotFoundError("the demo's page needs gradio", name="gradio")
-    app, rated_by = _require_valid_app_and_judge(agent=agent, judge=judge, judge_url=judge_url)
+    app, rated_by = _choose_app_and_judge_or_raise(agent=agent, judge=judge, judge_url=judge_url)
     folder = (data_folder or app.folder).absolute()
     free = find_free_port(HOST, port or app.port)
     if port not in (None, free):
         raise ConfigError(
-            f"--port {port} is used by another program on {HOST}. Without --port, the demo uses a free port"
+            f"--port {port} is not free on {HOST}. Choose another port, or omit --port to use a free port"
         )
     planted, commit = ("with planted faults", FAULTY) if faults else ("without faults", HEALTHY)
     console.print(f"Starting the {app.name} {planted} at http://{HOST}:{free} …", highlight=False)
@@ -135,15 +137,15 @@ def demo_command(
     return code
 
 
-def _require_valid_app_and_judge(
+def _choose_app_and_judge_or_raise(
     *, agent: bool, judge: bool, judge_url: str | None
 ) -> tuple[DemoApp, JudgeAddress | None]:
     if judge and not agent:
         raise ConfigError(
-            "use --judge only with --agent: the answers of the demo's chat page are graded without a model"
+            "--judge needs --agent, because the answers of the demo's chat page are graded without a model"
         )
     if judge_url and not judge:
-        raise ConfigError("--judge-url needs --judge, which switches on the rating of the agent's reports")
+        raise ConfigError("--judge-url needs --judge, which turns on the rating of the agent's reports")
     return (AGENT if agent else CHAT), (JudgeAddress(judge_url) if judge else None)
 
 
@@ -206,15 +208,16 @@ def _print_next_steps(app: DemoApp, folder: Path, code: ExitCode, *, faults: boo
         _print_fault_outcomes_of_newest_run(folder, faults=faults)
     elif faults and code is ExitCode.FAIL:
         out.print(
-            "The demo expects this FAIL: Lookout found the planted leak, although nine in ten answers are right."
+            "This FAIL is expected: Lookout found the planted data leak, although nine in ten answers are right."
         )
     if faults and code is ExitCode.FAIL:
         out.print(
-            f"[bold]{again}[/] again: no alert is sent twice · [bold]{again} --no-faults[/] resolves the incidents"
+            f"Run [bold]{again}[/] again: no alert is sent twice · "
+            f"[bold]{again} --no-faults[/] resolves the incidents"
         )
     out.print(f"[bold]lookout sql --data-folder {shown} 'from run_summary'[/] queries the warehouse")
     config = os.path.relpath(folder / FILE_NAME)
-    out.print(f"[bold]lookout site --config {config}[/] shows all results on pages, at the printed address")
+    out.print(f"[bold]lookout site --config {config}[/] serves all results as web pages and prints their address")
 
 
 def _print_fault_outcomes_of_newest_run(folder: Path, *, faults: bool) -> None:
@@ -227,7 +230,7 @@ def _print_fault_outcomes_of_newest_run(folder: Path, *, faults: bool) -> None:
 
 
 def _wait_for_interrupt(places: str) -> None:
-    make_terminal_console(stderr=True, highlight=False).print(f"{places}\nCtrl-C ends it.")
+    make_terminal_console(stderr=True, highlight=False).print(f"{places}\nPress Ctrl-C to stop.")
     try:
         while True:
             # Ctrl-C ends the page.

@@ -26,10 +26,10 @@ from deployments.demo.space import HOST, listen_or_exit
 from flows.terminal import flush_output, print_text
 
 FAULT_OF_CASE: Final = {
-    "suraksha-family-shield::cataract::en": "a limit from an outdated index, twice what it should be",
-    "gold-claim-summary": "another customer's record behind an answer",
-    "type-car": "an answer to a question that should have been refused",
-    "cmp-copay-three": "an error of the model's provider in place of an answer",
+    "suraksha-family-shield::cataract::en": "a limit from an outdated index, twice the right amount",
+    "gold-claim-summary": "an answer followed by another customer's record",
+    "type-car": "an answer to a question that the bot must refuse",
+    "cmp-copay-three": "an error message of the model provider instead of an answer",
     "suraksha-gold::ayush::en": "an answer without its source",
 }
 """The fault that each of these cases of the demo's suite triggers, by the id of the case."""

@@ -30,9 +30,7 @@ _CSS = """
 .gradio-container { max-width: 860px !important; margin: 0 auto !important; }
 footer { display: none !important; }
 """
-_DESCRIPTION = (
-    "Ask about waiting periods, limits, exclusions or claims. Name the policy, in English, हिन्दी or Hinglish."
-)
+_DESCRIPTION = "Ask about waiting periods, limits, exclusions or claims of a policy, in English, हिन्दी or Hinglish."
 _EXAMPLES = [
     "What is the waiting period for pre-existing diseases under Suraksha Gold?",
     "Suraksha Silver mein room rent ki limit kitni hai?",

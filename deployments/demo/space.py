@@ -51,10 +51,9 @@ def _format_port_error(port: int, error: Exception) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return (
             f"Port {port} on {HOST} is in use. Choose another port with --port N (--port 0 for a free port), or "
-            "stop "
-            f"the program that uses it: ss -ltnp 'sport = :{port}'"
+            f"find and stop the program that uses the port: ss -ltnp 'sport = :{port}'"
         )
-    return f"Port {port} on {HOST} cannot be used: {error}. Choose one from 1024 to 65535 with --port N."
+    return f"Port {port} on {HOST} cannot be used: {error}. Choose a port from 1024 to 65535 with --port N."
 
 
 def _create_log_folder(folder: Path | None) -> Path | None:

@@ -60,12 +60,15 @@ def prefect_yaml_command(
     config: ConfigOption = DEFAULT_CONFIG,
     at: Annotated[
         Path | None,
-        typer.Option(help="the path of the configuration file on the workers; default: the same path as here"),
+        typer.Option(
+            help="the path of the configuration file on the workers; default: the same path as on this machine"
+        ),
     ] = None,
     pool: Annotated[
         str | None,
         typer.Option(
-            help="the work pool that executes the runs; default: lookout; if prefect.prefix is set, lookout-PREFIX"
+            help="the work pool that executes the runs; default: lookout, or lookout-PREFIX if prefect.prefix is "
+            "set"
         ),
     ] = None,
     image: Annotated[str | None, typer.Option(help="the container image, for a pool that runs containers")] = None,
@@ -73,8 +76,8 @@ def prefect_yaml_command(
         bool,
         typer.Option(
             "--deploy",
-            help="deploy to Prefect instead of printing the file; deployments that are no longer configured are "
-            "deleted, and paused deployments stay paused",
+            help="deploy to Prefect instead of printing the file. Deployments that are no longer configured are "
+            "deleted. Paused deployments stay paused",
         ),
     ] = False,
 ) -> None:

@@ -254,7 +254,7 @@ class RepeatFilter(logging.Filter):
             self._repeats[text] += 1
             return False
         count, self._last[text] = self._repeats.pop(text, 0), now_s
-        repeats = f" ({plural(count, 'time')} more since the last line)" if count else ""
+        repeats = f" (repeated {plural(count, 'time')} since the last line)" if count else ""
         record.msg, record.args, record.exc_info, record.exc_text = f"{text}{repeats}", (), None, None
         return True
 

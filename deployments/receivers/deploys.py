@@ -64,7 +64,7 @@ class ReceiverMetrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.accepted = self._build_counter("accepted", "deliveries with a new deploy", "provider")
-        self.duplicate = self._build_counter("duplicate", "deliveries with known deploys", "provider")
+        self.duplicate = self._build_counter("duplicate", "deliveries with only known deploys", "provider")
         self._ignored = self._build_counter(
             "ignored", "deliveries that start no run, by reason", "provider", "reason"
         )
@@ -213,7 +213,7 @@ class RunStarter(Worker):
         if reasons == self._logged_reasons:
             return
         for reason in reasons:
-            log.warning("a deploy waits because its run could not be started; Lookout tries again: %s", reason)
+            log.warning("the run of a deploy could not be started. Lookout tries again. Reason: %s", reason)
         if not reasons:
             log.warning("the runs of all waiting deploys were created")
         self._logged_reasons = reasons
@@ -225,7 +225,7 @@ class RunStarter(Worker):
         api = await asyncio.to_thread(self.prefect_api)
         if api is None:
             raise RunNotMade(
-                "no Prefect server is running; to use your own, set `prefect.api_url` or PREFECT_API_URL"
+                "no Prefect server is running. To use your own server, set `prefect.api_url` or PREFECT_API_URL"
             )
         async with PrefectClient(api) as client:
             restarted = await restart_crashed_runs(
@@ -265,7 +265,7 @@ class Receiver:
             except DeliveryRejected as refusal:
                 return self._answer_refusal(parser, refusal)
             except Exception as error:  # noqa: BLE001 - its text may hold parts of the request, so only its type is logged
-                log.error("this is an internal error of Lookout: %s", type(error).__name__)  # noqa: TRY400 - without a traceback, as above
+                log.error("internal error of Lookout: %s", type(error).__name__)  # noqa: TRY400 - without a traceback, as above
                 return self._answer_refusal(
                     parser,
                     DeliveryRejected(
@@ -302,7 +302,7 @@ class Receiver:
             self._metrics.accepted.labels(parser.provider.value).inc()
             return PlainTextResponse("accepted", status_code=HTTPStatus.ACCEPTED)
         self._metrics.duplicate.labels(parser.provider.value).inc()
-        return PlainTextResponse("known already", status_code=HTTPStatus.OK)
+        return PlainTextResponse("already known", status_code=HTTPStatus.OK)
 
     def _answer_refusal(self, parser: TriggerParser, refusal: DeliveryRejected) -> Response:
         """Count the refusal, and return its response."""

@@ -20,6 +20,6 @@ def require_free_port(host: str, port: int, service: str, option: str = "--port"
         except (OSError, OverflowError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
             raise ConfigError(
-                f"{service} cannot listen on port {port} ({why.lower()}); stop the program that uses it, or "
+                f"{service} cannot listen on port {port} ({why.lower()}). Stop the program that uses this port, or "
                 f"choose another port with {option}"
             ) from None

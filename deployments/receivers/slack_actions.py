@@ -221,10 +221,10 @@ class ActionWorker(Worker):
         try:
             await work()
         except MonitorError as error:
-            log.warning("an action waits: %s", error)
+            log.warning("an action from Slack is waiting; Lookout tries again: %s", error)
             return False
         except Exception:  # logged; the receiver continues and tries the stored actions again
-            log.exception("an action waits because of an internal error of Lookout")
+            log.exception("an action from Slack is waiting, because of an internal error of Lookout")
             return False
         return True
 
@@ -262,7 +262,7 @@ class ActionWorker(Worker):
             if failed and response_url:
                 await self._replace_message_with_current_alert(outcome, response_url)
         except NotifyError as error:
-            log.warning("the outcome of an action could not be shown: %s", error)
+            log.warning("the outcome of an action could not be shown in Slack: %s", error)
 
     async def _replace_message_with_current_alert(self, outcome: ActionOutcome, response_url: str) -> None:
         received = self._waiting.get(outcome.action_id)
@@ -314,7 +314,8 @@ def parse_signing_secrets(text: str | None) -> tuple[str, ...]:
         )
     if any(len(secret) < MIN_SECRET_CHARACTERS for secret in secrets):
         raise ConfigError(
-            f"{SECRET_VARIABLE} is too short: a signing secret has 32 characters, but this secret has fewer than 16"
+            f"{SECRET_VARIABLE} contains a secret with fewer than 16 characters. Copy the whole signing "
+            "secret, which has 32 characters"
         )
     return secrets
 

@@ -113,12 +113,12 @@ class ViewLog:
             os.close(handle)
 
 
-def build_cookie_name(prefix: str) -> str:
+def choose_session_cookie_name(path_prefix: str) -> str:
     """Return the name of the session cookie.
 
     Browsers accept the safer ``__Host-`` only for the path ``/``. A site below a path prefix uses ``__Secure-``.
     """
-    return "__Secure-lookout" if prefix else "__Host-lookout"
+    return "__Secure-lookout" if path_prefix else "__Host-lookout"
 
 
 def needs_login(settings: SiteSettings, host: str) -> bool:
@@ -141,7 +141,7 @@ def require_tokens_for_login(settings: SiteSettings, host: str, tokens: TokenSto
     """Raise `ConfigError` if visitors must log in, but no token exists."""
     if needs_login(settings, host) and not tokens.load_tokens():
         raise ConfigError(
-            f"the site on {host} requires a token, but no token exists. Create the first with `lookout site token "
+            f"the site on {host} requires a token, but no token exists. Create one with `lookout site token "
             "add NAME --role operate`"
         )
 
@@ -357,7 +357,9 @@ class AccessControl:
         if authorization.lower().startswith("bearer "):
             return self._find_visitor_by_bearer_token(authorization[7:].strip(), client)
         pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
-        cookie = {name: value for name, _, value in pairs}.get(build_cookie_name(self.settings.path_prefix))
+        cookie = {name: value for name, _, value in pairs}.get(
+            choose_session_cookie_name(self.settings.path_prefix)
+        )
         owner = self.signer.find_owner(cookie, self.now()) if cookie else None
         if owner is not None and cookie is not None:
             return Visitor(owner.name, owner.role, owner.sees_personal_data, cookie)
@@ -369,7 +371,7 @@ class AccessControl:
         wait_s = self.attempts.compute_wait_s(client)
         if wait_s:
             raise EntryRefused(
-                HTTPStatus.TOO_MANY_REQUESTS, f"Too many wrong tokens: try again in {wait_s} s.", wait_s
+                HTTPStatus.TOO_MANY_REQUESTS, f"Too many wrong tokens. Try again in {wait_s} s.", wait_s
             )
         owner = self.tokens.find_owner(token)
         if owner is None:

@@ -71,4 +71,4 @@ def refresh_copy_if_free(request: PageRequest) -> None:
     try:
         request.site.snapshot.refresh(WAIT_S)
     except MonitorError as error:
-        log.warning("the copy of the warehouse could not be renewed now and is renewed later: %s", error)
+        log.warning("the site's copy of the warehouse could not be renewed; Lookout tries again: %s", error)

@@ -68,9 +68,9 @@ class _Figures:
             "severe_rate", "share of last night's conversations with a severity-3 failure"
         )
         self._bounds = self._build_gauge(
-            "severe_rate_bound", "the limits of the 95 % interval of that share", "end"
+            "severe_rate_bound", "the limits of the 95 % interval of severe_rate", "end"
         )
-        self._recent = self._build_gauge("is_recent", "1 if a case was graded recently, else 0")
+        self._recent = self._build_gauge("is_recent", "1 if the last verdict is shown as current, else 0")
 
     def add(self, card: TargetCard) -> None:
         """Add the metrics of one target."""

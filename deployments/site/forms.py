@@ -45,11 +45,8 @@ def require_valid_form(request: Request, signer: SessionSigner, form: Mapping[st
     if not visitor.may_decide:
         raise PageRefused(
             HTTPStatus.FORBIDDEN,
-            (
-                f"{visitor.name} may view pages but not make decisions. The operator of the site can change this: "
-                "`lookout site "
-                "token add NAME --role operate`."
-            ),
+            f"{visitor.name} may view pages but not make decisions. Ask the operator of the site for a new token: "
+            "`lookout site token add NAME --role operate`.",
         )
 
 

@@ -136,7 +136,7 @@ def _build_heartbeat_lines(site: Site) -> Iterator[HealthLine]:
         if ping is None:
             yield HealthLine(what=label, ok=None, text="no run has sent a heartbeat yet")
         elif ping.arrived is None:
-            to_do = "Set LOOKOUT_HEARTBEAT_URL. Without it, no person is notified if the whole monitor is down."
+            to_do = "Set LOOKOUT_HEARTBEAT_URL. Without it, no one is notified if Lookout itself is down."
             yield HealthLine(
                 what=label, ok=None, text="not configured, according to the run of", at=ping.at, to_do=to_do
             )
@@ -144,7 +144,7 @@ def _build_heartbeat_lines(site: Site) -> Iterator[HealthLine]:
             yield HealthLine(what=label, ok=True, text=f"sent when {_BEATS[ping.beat]},", at=ping.at)
         else:
             to_do = "Check that the address in LOOKOUT_HEARTBEAT_URL is right and reachable."
-            yield HealthLine(what=label, ok=False, text="did not arrive", at=ping.at, to_do=to_do)
+            yield HealthLine(what=label, ok=False, text="did not arrive; sent at", at=ping.at, to_do=to_do)
 
 
 def _build_drill_lines(site: Site) -> Iterator[HealthLine]:
@@ -227,11 +227,11 @@ def _build_schedule_lines(site: Site, states: Mapping[str, ScheduleState] | None
         and _is_in_start_period(installation, site.now())
     ):
         since = installation.started_at
-        text = "`lookout up` is registering them; started"
+        text = "`lookout up` is registering the schedules; it started at"
         yield HealthLine(what="schedules", ok=None, unknown="starting", text=text, at=since)
         return
     if states is None and installation is not None:
-        text = "unknown: Prefect's server does not answer yet. `lookout up` is running; for the cause, see its log."
+        text = "Prefect's server does not answer yet, but `lookout up` is running. For the cause, see its log."
         yield HealthLine(what="schedules", ok=None, text=text)
         return
     if states is None:
@@ -270,8 +270,8 @@ def _build_schedule_line(
         return HealthLine(what=label, ok=False, text=text, at=state.paused_since, to_do=to_do, command=state.resume)
     if state is None and is_up:
         text = (
-            "not registered: the runner of `lookout up` does not work, or it verifies only deploys. For the cause, "
-            "see the log of `lookout up`."
+            "not registered. The runner of `lookout up` does not work, or only `lookout receive` is running. For "
+            "the cause, see its log."
         )
         return HealthLine(what=label, ok=False, text=text)
     if state is None:

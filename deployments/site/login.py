@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from deployments.site.access import AttemptLimit, build_cookie_name
+from deployments.site.access import AttemptLimit, choose_session_cookie_name
 from deployments.site.forms import is_same_origin, read_form
 from deployments.site.page import Site
 from deployments.site.rendering import Renderer, sanitize_local_address
@@ -51,7 +51,9 @@ class LoginPages:
                 request, HTTPStatus.TOO_MANY_REQUESTS, text, next_url, {"retry-after": str(wait_s)}
             )
         if not is_same_origin(request):
-            return self._answer_refusal(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", next_url)
+            return self._answer_refusal(
+                request, HTTPStatus.FORBIDDEN, "This form is not from this site. Load the page again.", next_url
+            )
         signer = self._renderer.signer
         owner = signer.tokens.find_owner(form.get("token", ""))  # no await between the count and this line
         if owner is None:
@@ -71,7 +73,9 @@ class LoginPages:
         form, session = await read_form(request), request.state.visitor.session
         signer = self._renderer.signer
         if not (is_same_origin(request) and signer.is_form_token(form.get("form_token", ""), session)):
-            return self._answer_refusal(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", "/")
+            return self._answer_refusal(
+                request, HTTPStatus.FORBIDDEN, "This form is not from this site. Load the page again.", "/"
+            )
         await run_in_threadpool(signer.end_session, session, self._site.now())
         answer = RedirectResponse(f"{self._site.prefix}/login", HTTPStatus.SEE_OTHER)
         self._set_cookie(answer, "", 0)
@@ -88,7 +92,7 @@ class LoginPages:
 
     def _set_cookie(self, answer: Response, cookie: str, lasts_s: int) -> None:
         answer.set_cookie(
-            build_cookie_name(self._site.prefix),
+            choose_session_cookie_name(self._site.prefix),
             cookie,
             max_age=lasts_s,
             path=self._site.prefix or "/",

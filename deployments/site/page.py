@@ -212,12 +212,8 @@ class PageRequest:
         if not self.visitor.sees_personal_data:
             raise PageRefused(
                 HTTPStatus.FORBIDDEN,
-                (
-                    "Your token does not allow you to see personal data. The operator of the site can create a "
-                    "token "
-                    "that "
-                    "does: `lookout site token add NAME --personal-data`."
-                ),
+                "Your token does not allow you to see personal data. Ask the operator of the site for a new token: "
+                "`lookout site token add NAME --personal-data`.",
             )
 
     def redact_text(self, text: str, target: str | None = None) -> str:

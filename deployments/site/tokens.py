@@ -87,7 +87,7 @@ class TokenStore:
         """Create a token and return it; only its hash is stored. Raises `ConfigError` for an existing name."""
         tokens = self.load_tokens()
         if any(existing.name == name for existing in tokens):
-            raise ConfigError(f"{name} already has a token; revoke it first (`lookout site token revoke {name}`)")
+            raise ConfigError(f"{name} already has a token. Revoke it first: `lookout site token revoke {name}`")
         token = BEGINNING_OF_TOKENS + _encode_base64(self.entropy())
         access_token = _build_token(name, role, sees_personal_data, _hash_token(token), at)
         self._write_tokens((*tokens, access_token))
@@ -128,7 +128,7 @@ def _build_token(name: str, role: Role, personal: bool, digest: str, at: datetim
         return AccessToken(name=name, role=role, sees_personal_data=personal, sha256=digest, made_at=at)
     except ValidationError:
         raise ConfigError(
-            f"{name!r} is not a valid name. Accepted: letters, digits, dots, @, + and -, with single spaces"
+            f"{name!r} is not a valid name. Accepted: letters, digits, single spaces and the characters . _ @ + -"
         ) from None
 
 

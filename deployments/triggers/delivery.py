@@ -224,14 +224,14 @@ def parse_payload(body: bytes, form: type[Read]) -> Read:
         raise DeliveryRejected(RejectionReason.MALFORMED, str(error)) from None
     except ValidationError:
         raise DeliveryRejected(
-            RejectionReason.MALFORMED, "the payload does not have the fields of this event"
+            RejectionReason.MALFORMED, "a field of this event is missing or not valid in the payload"
         ) from None
 
 
 def parse_git_commit(text: str) -> str:
     """Return a full commit hash in lower case. Raises `DeliveryRejected`."""
     if not is_full_commit_hash(text.lower()):
-        raise DeliveryRejected(RejectionReason.MALFORMED, "the payload has no commit")
+        raise DeliveryRejected(RejectionReason.MALFORMED, "the payload has no full commit hash")
     return text.lower()
 
 

@@ -138,7 +138,7 @@ class GitHubParser:
         """Raise `DeliveryRejected` if the signature or event header is missing or invalid."""
         if not _SIGNATURE.fullmatch(read_header(headers, SIGNATURE_HEADER)):
             raise DeliveryRejected(
-                RejectionReason.UNSIGNED, f"{SIGNATURE_HEADER} must be sha256= and 64 hexadecimal digits"
+                RejectionReason.UNSIGNED, f"{SIGNATURE_HEADER} must be sha256= followed by 64 hexadecimal digits"
             )
         if not _EVENT.fullmatch(read_header(headers, EVENT_HEADER)):
             raise DeliveryRejected(RejectionReason.MALFORMED, f"{EVENT_HEADER} is not a valid event name")

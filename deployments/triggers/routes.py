@@ -58,11 +58,11 @@ def _read_secrets(variable: str, environment: Mapping[str, str]) -> tuple[str, .
     secrets = tuple(secret.strip() for secret in environment.get(variable, "").split(",") if secret.strip())
     if not secrets:
         raise ConfigError(
-            f"{variable} is not set. Lookout needs it to check the sender of a delivery. Set it to the webhook's "
-            "secret; during a change, set the new and the old secret with a comma between them"
+            f"{variable} is not set. Lookout needs it to verify webhook deliveries. Set it to the webhook's "
+            "secret. While you change the secret, set the new and the old secret, separated by a comma"
         )
     if any(len(secret) < MIN_SECRET_CHARACTERS for secret in secrets):
-        raise ConfigError(f"{variable} is too short; use at least {MIN_SECRET_CHARACTERS} characters")
+        raise ConfigError(f"a secret in {variable} is too short; use at least {MIN_SECRET_CHARACTERS} characters")
     return secrets
 
 
@@ -124,7 +124,7 @@ class Routes:
             return Deploys(tuple(self._build_deploy(target, report, received_at) for target in targets))
         except ValidationError:
             raise DeliveryRejected(
-                RejectionReason.MALFORMED, "the name of a commit, environment or pull request is not valid"
+                RejectionReason.MALFORMED, "the commit, environment or pull request in the payload is not valid"
             ) from None
 
     def _build_deploy(self, target: str, report: DeployClaim, received_at: datetime) -> ReportedDeploy:

@@ -102,10 +102,10 @@ class StandardParser:
         """Raise `DeliveryRejected` if one of the three required headers is missing or invalid."""
         if not _ID.fullmatch(read_header(headers, ID_HEADER)):
             raise DeliveryRejected(
-                RejectionReason.UNSIGNED, (f"{ID_HEADER} must have at most 256 visible characters")
+                RejectionReason.UNSIGNED, f"{ID_HEADER} must have 1 to 256 visible ASCII characters"
             )
         if not _TIMESTAMP.fullmatch(read_header(headers, TIMESTAMP_HEADER)):
-            raise DeliveryRejected(RejectionReason.UNSIGNED, f"{TIMESTAMP_HEADER} must be the seconds since 1970")
+            raise DeliveryRejected(RejectionReason.UNSIGNED, f"{TIMESTAMP_HEADER} must be a Unix time in seconds")
         read_header(headers, SIGNATURE_HEADER, max_characters=5_000)
         require_json_content_type(headers)
 
@@ -156,7 +156,8 @@ class StandardParser:
         if difference_s > TOLERANCE_S:
             raise DeliveryRejected(
                 RejectionReason.STALE,
-                f"the delivery's time differs by more than {TOLERANCE_S} s; check the clocks of both machines",
+                f"the delivery's time differs from the receiver's time by more than {TOLERANCE_S} s; check "
+                "both clocks",
             )
 
 

@@ -29,8 +29,8 @@ async def report_configuration_changes(path: Path, write_line: Callable[[str], N
             write_line(f"{path.name} has changed and cannot be read, so no run can start: {error}")
         else:
             write_line(
-                f"{path.name} has changed. The next run of each target reads it. Restart `lookout up` to change "
-                "schedules, receivers and the site"
+                f"{path.name} has changed. New runs use the changed file. To apply changes of schedules, receivers "
+                "or the site, restart `lookout up`"
             )
 
 

@@ -60,7 +60,7 @@ def lock_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generato
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise AlreadyRuns(
-                f"another `lookout up` or `lookout receive` already uses {data_folder}; stop it first, or set "
+                f"another `lookout up` or `lookout receive` already uses {data_folder}. Stop it first, or set "
                 "another data_folder"
             ) from None
         _refuse_another_machine(lock, data_folder, now())
@@ -108,9 +108,9 @@ def _refuse_another_machine(lock: TextIO, data_folder: Path, at: datetime) -> No
         return
     if previous.is_on_another_machine(_build_holder(at)) and abs(at - previous.alive_at) < HEARTBEAT_TIMEOUT:
         raise AlreadyRuns(
-            f"`lookout up` on {previous.host} (process {previous.pid}) already uses {data_folder}; its last "
-            f"heartbeat was at {previous.alive_at:%H:%M:%S} UTC. Two machines cannot share a data folder: stop "
-            "one of them, or set another data_folder. If that machine is down, wait "
+            f"`lookout up` on {previous.host} (process {previous.pid}) already uses {data_folder}. Its last "
+            f"heartbeat was at {previous.alive_at:%H:%M:%S} UTC. Two machines cannot share a data folder. Stop "
+            "`lookout up` on one machine, or set another data_folder. If the other machine is down, wait "
             f"{HEARTBEAT_TIMEOUT.total_seconds():g} s"
         )
 

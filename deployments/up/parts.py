@@ -116,7 +116,9 @@ def _list_installation_checks(
     if config.alerts.slack_buttons:
         yield lambda: parse_signing_secrets(environment.get(SLACK_SECRET))
         yield lambda: require_variable_is_set(
-            TOKEN_VARIABLE, environment, "alerts.slack_buttons needs a bot token, because a webhook has no buttons"
+            TOKEN_VARIABLE,
+            environment,
+            "alerts.slack_buttons needs a bot token, because buttons do not work with a webhook",
         )
         yield lambda: require_free_port(
             host, port + 1, "the Slack button receiver", f"--port {suggest_other_receiver_port(port)}"
@@ -139,7 +141,7 @@ def _format_another_port(config: Config, port: int) -> str:
     if config.site.port:
         return "port under [site]"
     other = suggest_other_receiver_port(port)
-    return f"--port {other}; the site then uses {other + 2}"
+    return f"--port {other} (the site then uses port {other + 2})"
 
 
 def suggest_other_receiver_port(port: int) -> int:

@@ -43,7 +43,7 @@ def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]
             require_variable_is_set,
             tracing.key_env,
             environment,
-            f"{place}.langsmith needs it to read traces (key_env)",
+            f"{place}.langsmith (key_env) needs it to read traces",
         )
     if target.experiments is not None:
         yield from _list_platform_checks(config, target.experiments, environment, f"{place}.experiments")
@@ -96,10 +96,12 @@ def _list_platform_checks(
 def _list_source_checks(source: TrafficSettings, environment: Mapping[str, str], place: str) -> Iterator[Check]:
     match source:
         case LangSmithTraffic():
-            yield partial(require_variable_is_set, source.key_env, environment, f"{place}.key_env names it")
+            yield partial(require_variable_is_set, source.key_env, environment, f"{place}.key_env requires it")
         case FileTraffic() | HttpTraffic():
             if source.token_env is not None:
-                yield partial(require_variable_is_set, source.token_env, environment, f"{place}.token_env names it")
+                yield partial(
+                    require_variable_is_set, source.token_env, environment, f"{place}.token_env requires it"
+                )
             if isinstance(source, HttpTraffic):
                 yield from _list_header_checks(source.headers, environment, f"{place}.headers")
         case _:  # a page needs no variable

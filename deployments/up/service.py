@@ -200,7 +200,7 @@ class ServerThread(threading.Thread):
         try:
             await server.serve()
         except SystemExit:  # uvicorn raises it, after it has logged the reason
-            raise ServerNotStarted(f"the {name} cannot listen on its port") from None
+            raise ServerNotStarted(f"the {name} server cannot listen on its port") from None
         finally:
             del self._servers[name]
 

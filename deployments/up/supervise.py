@@ -1,8 +1,8 @@
 """The process that supervises the parts of ``lookout up``: ``python -m deployments.up.supervise``.
 
 This module imports only the standard library, because the process runs as long as the installation. After its
-checks, ``lookout up`` calls `start_supervisor`, which executes this module in the same process. Therefore the
-process id and the open lock of the data folder stay the same.
+checks, ``lookout up`` calls `replace_process_with_supervisor`, which executes this module in the same process.
+Therefore the process id and the open lock of the data folder stay the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from deployments.up.supervisor import SupervisedProcess, Supervisor, SupervisorL
 BROKEN_EXIT_CODE: Final = 4
 
 
-def start_supervisor(
+def replace_process_with_supervisor(
     parts: Sequence[SupervisedProcess], config_path: Path, lock: int, environment: Mapping[str, str]
 ) -> NoReturn:
     """Replace this process with the supervisor of ``parts``.

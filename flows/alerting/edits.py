@@ -62,7 +62,7 @@ async def add_alert_to_first_message(notifier: Notifier, alert: Alert) -> Receip
         at=notifier.now(),
         channel=channel,
         thread=ts,
-        detail=f"shown in {first.alerts[0].id}, the first message of its run",
+        detail=f"shown in {first.alerts[0].id}, the first message of the run",
     )
 
 

@@ -87,7 +87,7 @@ async def _send_outbox_and_record_refusals(notifier: Notifier) -> None:
         context = ObservationContext(
             target=notifier.target, run_id=notifier.run_id, seen_at=notifier.now(), owner=Capability.DELIVERY
         )
-        detail = f"Lookout could not send a message through the usual channel: {report.refusals[0]}"
+        detail = f"Lookout could not send a message to the main channel: {report.refusals[0]}"
         refusal = build_monitor_fault_observation(context, fault_name=ALERT_REFUSED, detail=detail)
         await asyncio.to_thread(decide_and_record_alerts, notifier, [refusal], NO_SUMMARY, None)
         await send_outbox(notifier)

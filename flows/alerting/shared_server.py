@@ -251,8 +251,8 @@ class SharedServer:
     def _mark_server_away_and_explain(self) -> str:
         self._away_until = max(self._away_until, time.monotonic() + AWAY_S)
         return (
-            f"sent without a lease: the shared Prefect server did not answer within {self.answer_timeout_s:g} s; "
-            "another machine may have sent it too"
+            f"sent without a lease: the shared Prefect server did not answer within {self.answer_timeout_s:g} s, "
+            "so another machine may also have sent this message"
         )
 
 

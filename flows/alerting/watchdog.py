@@ -158,8 +158,8 @@ def report_and_end_hung_process(
 
 async def _report_hang(notifier: Notifier, beat: Heartbeat, after_s: float) -> None:
     detail = (
-        f"The run did not end within {after_s:g} s. Lookout ended the process of the run. All answers so far are "
-        "stored. A run that starts within the next hour continues with them."
+        f"The run did not end within {after_s:g} s, so Lookout stopped it. All answers so far are stored. A run "
+        "that starts within the next hour reuses these answers."
     )
     await asyncio.gather(
         notify_fault(notifier, Fault(HUNG_RUN, detail)),

@@ -231,7 +231,7 @@ async def _count_failed_poll_and_notify(poller: DeployPoller, target: str, error
     since = f"{outage.since:%Y-%m-%d %H:%M} UTC" if outage.since else "now"
     detail = (
         f"Lookout could not read which commit {target} runs. {plural(outage.failures, 'poll')} in a row have "
-        f"failed since {since}: {error}. If a webhook was lost, the next successful poll finds that deploy."
+        f"failed since {since}: {error}. The next successful poll also finds a deploy whose webhook was lost."
     )
     await notify_fault(poller.notifier(), Fault(_build_hub_outage_fault_name(target), detail))
     await asyncio.to_thread(store.store_owners_notified)
@@ -274,7 +274,7 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
         return Failed(name="Waiting", message=str(check.failed[0]))
     silent = sum(result.error is not None for result in check.results)
     polled, runs = plural(len(check.results), "target"), plural(len(check.runs), "run")
-    return Completed(name="Watched", message=f"{polled} polled, {silent} without an answer, {runs} started")
+    return Completed(name="Watched", message=f"{polled} polled ({silent} did not answer), {runs} started")
 
 
 class DeployCheck(NamedTuple):

@@ -162,4 +162,4 @@ def format_comment_result(posted: CommentResult, pull: PullRequest) -> str:
         case CommentStatus.UPDATED:
             return f"updated the comment on {named}: {posted.address}"
         case CommentStatus.NEWER:
-            return f"did not change {named}, because it already has the results of a newer run: {posted.address}"
+            return f"did not change the comment on {named}, because it shows a newer run: {posted.address}"

@@ -39,13 +39,11 @@ class NotForPosting(MonitorError):
 @asynccontextmanager
 async def post_pending_or_error_status(run: LiveRun) -> AsyncGenerator[None]:
     """Post the status "pending" before the ``with`` block, and "error" if the block raises an exception."""
-    await _post_state_to_pull_requests(run, State.PENDING, "asking the gold questions")
+    await _post_state_to_pull_requests(run, State.PENDING, "Lookout is asking the gold questions")
     try:
         yield
     except Exception:  # GitHub shows a pending check until it gets a final status; the error is raised again
-        await _post_state_to_pull_requests(
-            run, State.ERROR, "the monitor itself failed; Lookout notified its owners"
-        )
+        await _post_state_to_pull_requests(run, State.ERROR, "Lookout itself failed and notified its owners")
         raise
 
 
@@ -64,7 +62,7 @@ async def post_results_to_pull_requests(run: LiveRun, report: RunReport) -> None
             named = f"{pull.repository}#{pull.number}"
             why = "; ".join(str(error) for error in errors)
             await notify_fault(
-                run.context.notifier, Fault(NOT_POSTED, f"Lookout could not post the results on {named}: {why}")
+                run.context.notifier, Fault(NOT_POSTED, f"Lookout could not post the results to {named}: {why}")
             )
 
 
@@ -109,8 +107,8 @@ async def _build_github_destination(
     context = run.context
     if pull.repository.casefold() not in list_repositories_for_results(context.config, context.target.name):
         raise NotForPosting(
-            f"no [[deploys.triggers]] of {context.target.name} has the repository {pull.repository}, and Lookout "
-            "posts results only to configured repositories"
+            f"Lookout posts results only to configured repositories. Add {pull.repository} to [[deploys.triggers]] "
+            f"of {context.target.name} in lookout.toml"
         )
     variables, config_path = context.environment, context.request.config_path
     folder = (config_path or context.configured.suite).absolute().parent
@@ -141,9 +139,9 @@ async def load_github_token(settings: GitHubSettings, variables: Mapping[str, st
         return token
     if settings.token_block is None:
         raise NotForPosting(
-            f"there is no GitHub token. Set {TOKEN_VARIABLE} where runs are executed, or set github.token_block "
-            "in lookout.toml to a Prefect Secret block. The token needs `pull-requests: write` and `statuses: "
-            "write`"
+            f"there is no GitHub token. Set {TOKEN_VARIABLE} in the environment of the runs, or set "
+            "github.token_block in lookout.toml to a Prefect Secret block. The token needs `pull-requests: write` "
+            "and `statuses: write`"
         )
     try:
         block = cast("Secret[str]", await Secret.aload(settings.token_block))
@@ -151,7 +149,7 @@ async def load_github_token(settings: GitHubSettings, variables: Mapping[str, st
     except (ConfigError, ValueError) as error:
         raise NotForPosting(
             f"github.token_block: Prefect has no Secret block {settings.token_block!r} with a token "
-            f"({type(error).__name__})"
+            f"({type(error).__name__}); create the block, or correct its name"
         ) from None
 
 

@@ -220,10 +220,10 @@ def _find_restart_obstacle(
     if attempt.number >= MAX_ATTEMPTS:
         return f"this was attempt {attempt.number} of {MAX_ATTEMPTS}"
     if attempt.plan_sha256 != plan.compute_sha256():
-        return "lookout.toml or the version of Lookout has changed since then"
+        return "lookout.toml or the version of Lookout has changed since the first attempt"
     newest = deploys.find_newest_deploy(queued.deploy.event.target)
     if newest is not None and newest.deploy.event.commit != queued.deploy.event.commit:
-        return f"commit {newest.deploy.event.commit} was deployed after it"
+        return f"commit {newest.deploy.event.commit} was deployed later"
     return None
 
 
@@ -233,10 +233,10 @@ def _format_creation_error(deployment: str, error: BaseException) -> str:
     The text does not quote the response, which can contain parameters.
     """
     if isinstance(error, httpx.HTTPStatusError):
-        return f"Prefect answered HTTP {error.response.status_code} to the request for a run of {deployment}"
+        return f"Prefect answered the request for a run of {deployment} with HTTP {error.response.status_code}"
     if isinstance(error, PrefectException):
         return (
-            f"Prefect has no deployment {deployment} ({type(error).__name__}); check `deploys.deployment` in "
-            "lookout.toml, and that the deployment is registered"
+            f"Prefect has no deployment {deployment} ({type(error).__name__}). Check that `deploys.deployment` in "
+            "lookout.toml is right and that the deployment is registered"
         )
     return f"Prefect does not answer ({type(error).__name__})"

@@ -163,7 +163,7 @@ def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[D
     if not runs:
         no_runs = DigestFigure(
             label="runs",
-            value="no run in the last day: check that the schedule is active and a worker is running",
+            value="no run in the last day: check that the schedule is active and that a worker is running",
         )
         return (no_runs,) if expected else ()
     newest = runs[0]
@@ -196,13 +196,13 @@ def _build_skipped_run_figures(skipped_runs: Sequence[tuple[str, datetime]]) -> 
         for name, times in due_times.items()
     ]
     if parts:
-        yield DigestFigure(label="missed and not run", value=redact("; ".join(parts)))
+        yield DigestFigure(label="skipped runs", value=redact("; ".join(parts)))
 
 
 def _build_paused_schedule_figures(paused: Sequence[ScheduleState]) -> Iterator[DigestFigure]:
     for state in paused:
         since = f"{state.paused_since:%Y-%m-%d %H:%M} UTC" if state.paused_since else "an unknown time"
-        text = f"{state.name}, paused at Prefect since {since}. `lookout doctor` shows the command that resumes it"
+        text = f"{state.name}, paused at Prefect since {since}. `lookout doctor` shows how to resume it"
         yield DigestFigure(label="paused", value=redact(text))
 
 
@@ -247,14 +247,14 @@ def _build_nightly_figures(
 
 def _format_missing_nightly(newest: NightlyReport | None, due: datetime, now: datetime) -> str:
     if newest is None:
-        return "no nightly run over live traffic has been graded yet"
-    due_night = f"the nightly run until {due:%Y-%m-%d %H:%M} UTC"
+        return "no nightly run has graded live traffic yet"
+    due_night = f"the nightly run due at {due:%Y-%m-%d %H:%M} UTC"
     if now - due < GRADING_GRACE:
-        return f"{due_night} is not graded yet"
+        return f"{due_night} has no results yet"
     last = f"{newest.due_at:%Y-%m-%d %H:%M} UTC"
     return (
-        f"{due_night} is missing; the last graded one ended {last}. Check that the schedule is active and a worker "
-        "is running"
+        f"{due_night} is missing. The last nightly run with results was due at {last}. Check that the schedule is "
+        "active and that a worker is running"
     )
 
 
@@ -264,7 +264,7 @@ def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigu
     figures = {
         "night": f"{plural(nightly.read, 'conversation')} read {until}, {nightly.sampled:,} sampled"
         if nightly.read
-        else f"no new conversation {until}; {nightly.known:,} were counted on earlier nights",
+        else f"no new conversations {until} ({nightly.known:,} already counted on earlier nights)",
         "severity-3 rate": format_rate_text(nightly.severe) if nightly.read else "",
         "any failure": format_rate_text(nightly.failed) if nightly.read else "",
         "failed in the sample": ", ".join(

@@ -163,7 +163,7 @@ class Course:
                     notifier, except_names=(), ending=PASSED_TEXT, began_at=self._report.started_at
                 )
         except (MonitorError, OSError) as error:
-            write_line_to_stderr(f"an incident of the drill stays open: {redact(str(error))}")
+            write_line_to_stderr(f"Lookout could not resolve an incident of the drill: {redact(str(error))}")
 
 
 async def _run_station(station: Station) -> tuple[StationState, str, str]:
@@ -198,7 +198,7 @@ def format_failure_text(report: DrillReport) -> str:
     if failed is None:
         raise AssertionError("internal error: this message exists only for a failed drill")
     worked = ", ".join(result.station.value for result in report.stations if result.state is StationState.PASSED)
-    before = f" Passed before that: {worked}." if worked else ""
+    before = f" These stations passed: {worked}." if worked else ""
     to_do = f" To do: {failed.to_do}." if failed.to_do else ""
     finding = _capitalise_and_remove_full_stop(failed.found)
     return f"{finding}.{to_do}{before} To repeat the drill: lookout drill.".replace("`", "")
@@ -268,7 +268,7 @@ async def _store_failure_alert(drill: DrillContext, report: DrillReport) -> None
         notifier = build_drill_notifier(drill, open_store(drill.config))
         await notify(notifier, [_build_failure_observation(drill, report)])
     except (MonitorError, OSError) as error:
-        write_line_to_stderr(f"Lookout could not store the drill: {redact(str(error))}")
+        write_line_to_stderr(f"Lookout could not store the alert about the failed drill: {redact(str(error))}")
 
 
 def write_drill_report_file(data_folder: Path, report: DrillReport) -> None:

@@ -62,7 +62,7 @@ async def _send_signed_delivery(
     except httpx.HTTPError as error:
         raise StationFailed(
             f"the deploy receiver does not answer at its port ({type(error).__name__})",
-            "read the log of `lookout up`, part `receiver`",
+            "read the lines of `receiver` in the log of `lookout up`",
         ) from error
     reply = response.text[:100]
     if response.status_code == HTTPStatus.OK and reply.startswith(NOT_FOR_US_PREFIX):
@@ -74,7 +74,7 @@ async def _send_signed_delivery(
         )
     raise StationFailed(
         f"another program answers at the receiver's port (HTTP {response.status_code})",
-        "find the program on this port: ss -ltnp; then restart `lookout up`, or choose another --port",
+        "find the program with `ss -ltnp` and stop it, or restart `lookout up` with another --port",
     )
 
 

@@ -74,7 +74,7 @@ def _check_write_access_and_space(folder: Path) -> str:
     if free < MIN_FREE_BYTES:
         raise StationFailed(
             f"only {free / 1e6:,.0f} MB are free at {folder}",
-            "free some disk space, or reduce the days for which pictures are stored ([evidence] in lookout.toml)",
+            "free some disk space, or store screenshots for fewer days ([evidence] in lookout.toml)",
         )
     return f"{folder} is writable, {free / 1e9:.1f} GB free"
 
@@ -92,7 +92,7 @@ async def check_suites(drill: DrillContext) -> str:
 async def check_schedules(drill: DrillContext) -> str:
     """Check that every scheduled deployment is registered at Prefect and not paused."""
     if drill.prefect_api is None:
-        raise NotSetUp("schedules are not checked, because there is no worker")
+        raise NotSetUp("the schedules were not checked, because this drill runs without a worker")
     from prefect.client.orchestration import PrefectClient  # Prefect reads its settings at import
     from prefect.exceptions import ObjectNotFound
 
@@ -109,10 +109,10 @@ async def check_schedules(drill: DrillContext) -> str:
                 ) from None
             if registered.paused or not any(row.active for row in registered.schedules):
                 raise StationFailed(
-                    f"{deployment.full_name} is paused, so it never runs by itself",
+                    f"{deployment.full_name} is paused, so its schedule does not start it",
                     "resume it on its page in the Prefect UI, or with the command that `lookout doctor` shows",
                 )
-    return f"{plural(len(timed), 'schedule')} on"
+    return f"{plural(len(timed), 'active schedule')}"
 
 
 async def check_slack_connection(drill: DrillContext) -> str:
@@ -159,15 +159,15 @@ async def _check_name_resolves(host: str) -> None:
         await asyncio.to_thread(socket.getaddrinfo, host, 443)
     except OSError as error:
         raise StationFailed(
-            f"DNS: the name {host} does not resolve",
-            f"check that this machine has a working name server: getent hosts {host}",
+            f"DNS: the name {host} cannot be resolved",
+            f"check the name server of this machine: getent hosts {host}",
         ) from error
 
 
 def _build_network_failure(host: str, variable: str | None, reason: str) -> StationFailed:
     if variable is not None:
         return StationFailed(
-            f"the proxy in {variable} blocks {host}: {reason}",
+            f"{host} cannot be reached through the proxy in {variable}: {reason}",
             f"fix {variable}, or allow {host} in the proxy",
         )
     return StationFailed(f"{host} cannot be reached: {reason}", "check firewalls, proxies and network login pages")
@@ -219,10 +219,10 @@ async def check_hallucination_logs(drill: DrillContext) -> str:
             await asyncio.to_thread(_check_log_opens, build_log_place(settings, probe), settings)
         except (MonitorError, OSError) as error:
             raise StationFailed(
-                f"the log of {name} cannot be read: {error}",
+                f"the hallucination log of {name} cannot be read: {error}",
                 f"check targets.{name}.hallucination_log.at and the permissions of the file",
             ) from error
-    return f"Lookout read a planted line and can open {plural(len(logs), 'log')}"
+    return f"Lookout read a test line and can open {plural(len(logs), 'log')}"
 
 
 def _write_and_read_planted_line(drill: DrillContext) -> None:
@@ -233,7 +233,7 @@ def _write_and_read_planted_line(drill: DrillContext) -> None:
         batches = list(read_new_batches(files, DRILL_TARGET, None, is_whole=is_whole_entry))
     entries = [parse_line(DRILL_TARGET, line) for batch in batches for line in batch.lines]
     if not any(isinstance(entry, HallucinationEntry) and entry.reply.blocked_reply == planted for entry in entries):
-        raise StationFailed("Lookout did not read a planted line in a log", "run `lookout doctor` for details")
+        raise StationFailed("Lookout did not find its test line in a test log", "run `lookout doctor` for details")
 
 
 def _check_log_opens(place: LogPlace, settings: HallucinationLogSettings) -> None:

@@ -43,13 +43,17 @@ def build_drill_status(report: DrillReport | None, settings: DrillSettings, now:
         )
     age = now - report.started_at
     if settings.enabled and settings.cron and age > timedelta(days=settings.missing_after_days):
-        text = f"the last drill was {plural(age.days, 'day')} ago, {done}: the schedule or the worker does not run"
+        text = (
+            f"the last drill was {plural(age.days, 'day')} ago ({done}), so the schedule or the worker does not run"
+        )
         return DrillStatus(DrillState.OVERDUE, text, "lookout drill")
     if not report.finished and age < MAX_DRILL_DURATION:
         return DrillStatus(
-            DrillState.NEVER, f"a drill has been active since {done}, or was killed", "lookout drill"
+            DrillState.NEVER, f"a drill that began at {done} is still running or was killed", "lookout drill"
         )
     if not report.passed:
-        return DrillStatus(DrillState.FAILED, f"did not finish, {done}", "lookout drill")
+        return DrillStatus(DrillState.FAILED, f"the drill of {done} did not finish", "lookout drill")
     seconds = f"{report.message_after_s:.1f} s" if report.message_after_s is not None else "an unknown time"
-    return DrillStatus(DrillState.PROVED, f"passed {done}, {seconds} from a wrong answer to Slack")
+    return DrillStatus(
+        DrillState.PROVED, f"passed {done}: Slack accepted the alert {seconds} after the wrong answer"
+    )

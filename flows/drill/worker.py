@@ -69,14 +69,14 @@ async def _find_prefect_api_url(config: Config, environment: Mapping[str, str]) 
         server = prefect_server.find_running_server(get_prefect_home(config))
         api = server.api_url if server else None
     if api is None:
-        raise StationFailed("no Prefect server runs for this data folder", UP_HINT)
+        raise StationFailed("no Prefect server is running for this data folder", UP_HINT)
     try:
         async with httpx.AsyncClient(timeout=REQUEST_TIMEOUT_S) as client:
             (await client.get(f"{api}/health")).raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise StationFailed(
             f"the Prefect server does not answer ({type(error).__name__})",
-            "start the server at prefect.api_url",
+            "start this Prefect server, or change prefect.api_url",
         ) from error
     return api
 
@@ -174,7 +174,7 @@ class _DrillFollower:
                 if (stored_report := await asyncio.to_thread(self._read_stored_report)) is not None:
                     return stored_report
                 raise self._record_and_return_worker_failure(
-                    f"the drill ended in the worker as {state.name}: {state.message}"
+                    f"the drill ended in the worker with the state {state.name}: {state.message}"
                 )
             # Prefect sends no event to a waiting client, so the state of the run is polled.
             await asyncio.sleep(POLL_S)

@@ -129,7 +129,8 @@ async def start_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
         line = await process.stdout.readline()
     if not line:
         raise StationFailed(
-            "the page of the drill did not start on this machine", "LOOKOUT_DEBUG=1 lookout drill --here"
+            "the drill page did not start on this machine",
+            "for the cause, run LOOKOUT_DEBUG=1 lookout drill --here",
         )
     answer.page = DrillPage.model_validate(json.loads(line))
     whole = await asyncio.to_thread(load_suite, answer.page.suite)
@@ -175,7 +176,7 @@ async def ask_drill_page(drill: DrillContext, answer: WrongAnswer) -> str:
         if isinstance(result, NoAnswer):
             raise StationFailed(
                 f"the drill page gave no answer: {result.detail}",
-                "run `lookout browser install`; `lookout doctor` shows details",
+                "run `lookout browser install`. For details, run `lookout doctor`",
             )
         answer.results.append(CaseResult(case=case, result=result, assessment=assess_case(case, result, ())))
         if case.id == answer.started_page.wrong:
@@ -192,9 +193,9 @@ async def check_graders(drill: DrillContext, answer: WrongAnswer) -> str:
         expected = CaseOutcome.FAILED if result.case.id == answer.started_page.wrong else CaseOutcome.CORRECT
         if result.assessment.outcome is not expected:
             raise StationFailed(
-                f"an answer that is {expected.value} was graded {result.assessment.outcome.value}: "
+                f"an answer was graded {result.assessment.outcome.value} instead of {expected.value}: "
                 f"{result.assessment.reason}",
-                "internal error of Lookout; please report it with this line",
+                "report this line as an internal error of Lookout",
             )
     wrong = next(result for result in answer.results if result.case.id == answer.started_page.wrong)
     return f"Lookout found the planted fault: {', '.join(wrong.assessment.failure_kinds)}"
@@ -213,12 +214,15 @@ async def check_judges_tell_right_from_wrong(drill: DrillContext, answer: WrongA
     name, target = next(iter(drill.config.targets.items()))
     plan = build_judge_plan(drill.config.judge, build_target_record(name, target), drill.environment)
     if plan.why_off:
-        raise StationFailed(f"the judge is off: {plan.why_off}", "set the key in the environment of `lookout up`")
+        raise StationFailed(
+            f"the judge is off: {plan.why_off}", "set the judge's key in the environment of `lookout up`"
+        )
     outcomes = await check_judges_on_known_answers(plan, drill.environment, nonce=drill.nonce)
     bad = next((outcome for outcome in outcomes if not outcome.distinguished), None)
     if bad is not None:
         raise StationFailed(
-            f"{bad.model}: {bad.detail}", "check the key and the provider; `lookout doctor` tests the judge again"
+            f"{bad.model}: {bad.detail}",
+            "check the judge's key and provider. To test the judge again, run `lookout doctor`",
         )
     return f"{', '.join(outcome.model for outcome in outcomes)} passed a right answer and failed a wrong answer"
 
@@ -253,7 +257,7 @@ async def write_and_read_drill_in_journal(drill: DrillContext, answer: WrongAnsw
         await asyncio.to_thread(answer.store.journal.read, f"{SHARED}/{segment}{SUFFIX}")
     except (MonitorError, OSError) as error:
         raise StationFailed(
-            f"the journal in {journal_place} cannot be written: {error}",
+            f"the journal in {journal_place} cannot be written or read: {error}",
             "check warehouse.journal, its disk or its bucket",
         ) from error
     return f"written to {journal_place} and read back"
@@ -267,12 +271,12 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
         stored = await asyncio.to_thread(has_drill_row, store, drill.drill_id)
     except (MonitorError, OSError) as error:
         raise StationFailed(
-            f"the warehouse cannot be loaded: {error}",
-            "stop the process that uses the warehouse; if the file is damaged: lookout warehouse rebuild",
+            f"the warehouse cannot load the drill: {error}",
+            "stop the process that uses the warehouse. If its file is damaged, run `lookout warehouse rebuild`",
         ) from error
     if not stored:
-        raise StationFailed("the warehouse did not load the drill's report", "lookout warehouse check")
-    return "loaded the drill and found it"
+        raise StationFailed("the warehouse did not load the drill's report", "run `lookout warehouse check`")
+    return "the warehouse loaded the drill's report"
 
 
 async def send_and_check_drill_alert(drill: DrillContext, answer: WrongAnswer) -> str:
@@ -282,7 +286,7 @@ async def send_and_check_drill_alert(drill: DrillContext, answer: WrongAnswer) -
     context = ObservationContext(
         target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL
     )
-    title = f"Drill, no action needed: Lookout reported a planted wrong answer here after {after_s:.0f} s"
+    title = f"Drill, no action needed: Lookout sent this alert {after_s:.0f} s after a planted wrong answer"
     detail = format_drill_passed_message(answer.started_page.fault, judged=drill.config.judge is not None)
     observation = drill_observation(context, title=title, detail=detail, failed=False)
     alerts = await notify(notifier, [observation])
@@ -298,7 +302,7 @@ async def send_and_check_drill_alert(drill: DrillContext, answer: WrongAnswer) -
         since = f", the oldest since {oldest:%Y-%m-%d %H:%M} UTC" if oldest else ""
         raise StationFailed(
             f"the message is still in the outbox, behind {plural(waiting, 'message')}{since}",
-            "lookout sql 'from unsent_alerts'",
+            "list the waiting messages with `lookout sql 'from unsent_alerts'`",
         )
     return "the message was stored and removed from the outbox"
 
@@ -307,9 +311,9 @@ def format_drill_passed_message(fault: str, *, judged: bool) -> str:
     """Format the message about the planted wrong answer. ``judged`` is true if a judge is configured."""
     judge = "judge, " if judged else ""
     return (
-        f"Lookout planted a wrong answer on its own page ({fault}) and tested the whole path to you: browser, "
-        f"graders, {judge}gate, journal, warehouse, outbox, Slack. Your application has no fault, and the drill "
-        "closes itself."
+        f"Lookout planted a wrong answer on its own test page ({fault}) and tested the whole path to you: browser, "
+        f"graders, {judge}gate, journal, warehouse, outbox, Slack. This is not a fault of your application. The "
+        "incident closes automatically."
     )
 
 
@@ -319,7 +323,7 @@ async def check_slack_accepted_message(answer: WrongAnswer) -> str:
     last = receipts[-1]
     if last.status is DeliveryStatus.PRINTED:
         raise StationFailed(
-            "messages are only printed: no Slack channel is configured",
+            "messages are only printed, because Slack is not configured",
             f"set {TOKEN_VARIABLE} (or {WEBHOOK_VARIABLE}) in the environment of `lookout up`",
         )
     if last.status is not DeliveryStatus.SENT:
@@ -327,7 +331,7 @@ async def check_slack_accepted_message(answer: WrongAnswer) -> str:
             last.detail or "Slack did not accept the message", "run `lookout doctor` to test all channels"
         )
     if last.detail.startswith(REFUSED_PREFIX):
-        raise StationFailed(last.detail, "fix the first channel; this message went through another channel")
+        raise StationFailed(last.detail, "fix the first channel. Another channel accepted this message")
     if answer.answered_at is not None:
         answer.message_after_s = max(0.0, (last.at - answer.answered_at).total_seconds())
     return f"accepted {answer.message_after_s or 0.0:.1f} s after the wrong answer"
@@ -342,17 +346,19 @@ async def ping_heartbeat_service(drill: DrillContext) -> str:
     address = drill.environment.get(HEARTBEAT_VARIABLE, "")
     beat = build_heartbeat_from_environment(drill.environment, DRILL_TARGET)
     if not beat.is_configured:
-        raise NotSetUp("LOOKOUT_HEARTBEAT_URL is not set: if this whole machine fails, no one is notified")
+        raise NotSetUp("LOOKOUT_HEARTBEAT_URL is not set, so no one is notified if this whole machine fails")
     has_own_check = TARGET_PLACEHOLDER in address
     if not await beat.ping(
         Beat.PROVED if has_own_check else Beat.STARTED, run_id=drill.drill_id, note="drill passed"
     ):
         raise StationFailed(
-            "the external check did not accept the ping",
+            "the heartbeat service did not accept the ping",
             "check the address in LOOKOUT_HEARTBEAT_URL",
         )
     return (
-        "Lookout pinged the drill's own check" if has_own_check else "Lookout sent a start ping to the shared check"
+        "Lookout pinged the heartbeat check for drills"
+        if has_own_check
+        else "Lookout sent a start ping to the shared heartbeat check"
     )
 
 

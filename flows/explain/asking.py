@@ -158,8 +158,8 @@ def move_settings_to_address(settings: ProbeSettings, own_address: str, address:
     for name, url in posted.items():
         if url is not None and moved[name] is None:
             raise ConfigError(
-                f"{address} cannot be asked: probe.{name}.url is {url}, which is not below the target's address "
-                f"{own_address}"
+                f"Lookout cannot ask {address}: probe.{name}.url is {url}, which does not start with the target's "
+                f"address {own_address}"
             )
     own_version_url = settings.readiness.version_url
     version_url = None if own_version_url is None else move_url_to_address(own_version_url, own_address, address)

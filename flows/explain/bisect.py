@@ -81,7 +81,7 @@ class BuildAnswers:
             return BuildAnswer.model_validate_json(line)
         except ValidationError:
             raise ConfigError(
-                f"{self._path}, line {number}: not a valid answer from a build; to start again, move the file away"
+                f"{self._path}, line {number}: not a valid stored answer; to start again, move the file away"
             ) from None
 
     def add(self, answer: BuildAnswer) -> None:
@@ -327,12 +327,12 @@ class BuildBisection:
     def _explain_uncertainty(self, best: BisectCandidate) -> str:
         """Explain why ``best`` is not certain enough. Return an empty string if it is certain enough."""
         if not self._answered:
-            return "no build gave a gradable answer"
+            return "no build gave an answer that Lookout can grade"
         both = {failed for _, _, failed in self._answered} == {True, False}
         if best.probability >= SETTLED_PROBABILITY and (both or best.claim is not BisectClaim.FIRST_BAD):
             return ""
         if best.probability >= SETTLED_PROBABILITY:
-            return "the answers do not show both a right and a wrong build"
+            return "the answers were all right or all wrong"
         if self.asked >= self.budget:
             return f"the budget of {plural(self.budget, 'question')} is used up"
         return "further questions would not give more information"

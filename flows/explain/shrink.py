@@ -171,7 +171,7 @@ def build_shrunk_draft(
         suggested_severity=case.severity,
         severity_reason=f"the severity of {case.id}, because this is the failing part of its question",
         finding=redact(
-            f"{FAILURE_WORDS[kind] if kind else 'failed'}, like {case.id}, with {shrunk.length} of the "
+            f"{FAILURE_WORDS[kind] if kind else 'failed'}, like {case.id}, with only {shrunk.length} of the "
             f"{shrunk.length_before} words of its question: {redact_text(result.assessment.reason)}"
         ),
     )

@@ -246,12 +246,15 @@ def build_draft_id(entry: Example) -> str:
 def _format_draft_finding(entry: Example, dataset: Dataset, *, compared: bool, differs: bool) -> str:
     source = f" from trace {entry.source_trace}" if entry.source_trace else ""
     if differs:
-        finding = "the person expects a different answer from the application's reply"
+        finding = "the expected answer differs from the application's reply"
     elif compared:
-        finding = "the proposed answer is the application's own reply"
+        finding = "the proposed answer is the application's reply"
     else:
         finding = "the application's reply is unknown"
-    return f"a person added it to the dataset {dataset.name}{source}; {finding}. {dataset.entries_url}{entry.id}"
+    return (
+        f"a person added this case to the dataset {dataset.name}{source}; {finding}. "
+        f"{dataset.entries_url}{entry.id}"
+    )
 
 
 def _propose_kind_and_severity(
@@ -269,8 +272,8 @@ def _propose_kind_and_severity(
         None,
         Severity.MAJOR,
         (
-            "this answer was not graded, so the proposed severity is 2, as for any wrong fact; change it if "
-            "another severity is right"
+            "this answer was not graded, so Lookout proposes severity 2, as for any wrong fact; change the "
+            "severity if it is not right"
         ),
     )
 

@@ -98,12 +98,12 @@ def select_drafting_model(
     """
     if settings is None:
         raise ConfigError(
-            "no model is configured; add [[judge.models]] with provider and model to lookout.toml, and set its "
-            "key in the environment"
+            "no model is configured. Add [[judge.models]] with provider and model to lookout.toml, and set the key "
+            "of the model in the environment"
         )
     models_by_name = {model.model: model for model in settings.models}
     if name is not None and name not in models_by_name:
-        raise ConfigError(f"the model {name!r} is not configured; [[judge.models]] has {', '.join(models_by_name)}")
+        raise ConfigError(f"the model {name!r} is not configured; choose one of {', '.join(models_by_name)}")
     chosen = models_by_name[name] if name is not None else settings.models[0]
     find_price_row(chosen.model, 0, settings.prices)
     return chosen, settings
@@ -160,17 +160,18 @@ def read_document(path: Path, name: str | None) -> Document:
         raw = path.read_bytes()
         text = raw.decode("utf-8-sig")
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}; give the path of a document") from None
+        raise ConfigError(f"cannot read {path}: {error.strerror}; specify the path of a document") from None
     except UnicodeDecodeError:
         raise ConfigError(
-            f"{path} is not UTF-8 text; only plain text and Markdown are accepted. Convert PDF and Word files "
-            "first (pdftotext, pandoc)"
+            f"{path} is not UTF-8 text; only plain text and Markdown are accepted. Convert PDF files with "
+            "pdftotext and Word files with pandoc"
         ) from None
     if not text.strip():
-        raise ConfigError(f"{path} has no text")
+        raise ConfigError(f"{path} has no text; specify another document")
     if len(text) > MAX_DOCUMENT_CHARACTERS:
         raise ConfigError(
-            f"{path} has {len(text):,} characters; the limit is {MAX_DOCUMENT_CHARACTERS:,}. Split it by chapters"
+            f"{path} has {len(text):,} characters; the limit is {MAX_DOCUMENT_CHARACTERS:,}. Split the document "
+            "into chapters"
         )
     return Document(name=name or path.stem, sha256=hashlib.sha256(raw).hexdigest(), text=text)
 
@@ -195,7 +196,7 @@ async def draft_questions(
     try:
         proposed, refused = parse_valid_and_rejected_drafts(reply.text)
     except ValueError as error:
-        raise VerdictUnreadable(f"{reply.answered_by}: the reply has no drafts: {error}") from None
+        raise VerdictUnreadable(f"the reply of {reply.answered_by} has no drafts: {error}") from None
     origin = DraftOrigin(model=reply.answered_by, prompt_sha256=hash_prompt("draft", _DRAFT_LAYOUT), at=now())
     result = DraftResult(refused=refused)
     for proposal in proposed[: wanted.count]:
@@ -213,7 +214,7 @@ def reject_if_gold_fails(
     reason = explain_gold_failure(draft.case, panel) if isinstance(draft, GoldDraft) else ""
     if isinstance(draft, GoldDraft) and reason:
         return RejectedProposal(
-            about=shorten_to_one_line(draft.case.question), reason=(f"the gold itself does not pass: {reason}")
+            about=shorten_to_one_line(draft.case.question), reason=(f"the graders fail the gold itself: {reason}")
         )
     return draft
 
@@ -297,7 +298,7 @@ async def translate_cases(
         try:
             proposed, refused = parse_valid_and_rejected_translations(reply.text)
         except ValueError as error:
-            raise VerdictUnreadable(f"{reply.answered_by}: the reply has no translations: {error}") from None
+            raise VerdictUnreadable(f"the reply of {reply.answered_by} has no translations: {error}") from None
         result.refused += refused
         for translation in _select_translations_and_add_refusals(batch, proposed, result):
             case = batch[translation.number - 1]
@@ -322,7 +323,7 @@ def _select_translations_and_add_refusals(
             result.refused.append(
                 RejectedProposal(
                     about=shorten_to_one_line(translation.question),
-                    reason=f"pair {translation.number} does not exist",
+                    reason=f"the model translated pair {translation.number}, which does not exist",
                 )
             )
         else:
@@ -394,8 +395,8 @@ def build_draft_from_conversation(
     conversation = graded.conversation
     if graded.origin is Origin.PROBE:
         raise ConfigError(
-            f"{conversation.run_id}/{conversation.case_id} comes from a run of the gold set, so its question is "
-            "already a case"
+            f"{conversation.run_id}/{conversation.case_id} comes from a run of the gold set, so it is already a "
+            "case; choose a conversation of live traffic"
         )
 
     def redact_text(text: str) -> str:
@@ -436,11 +437,11 @@ def _propose_severity_and_reason(graded: GradedConversation) -> tuple[Severity, 
     if graded.failed and graded.severity:
         return Severity(
             graded.severity
-        ), f"the finding was severity {graded.severity}: {format_policy_row(graded.policy_row)}"
+        ), f"the failure has severity {graded.severity}: {format_policy_row(graded.policy_row)}"
     return (
         Severity.MAJOR,
         (
-            "this answer did not fail, so the proposed severity is 2, as for any wrong fact; change it if another "
-            "severity is right"
+            "this answer did not fail, so Lookout proposes severity 2, as for any wrong fact; change the severity "
+            "if it is not right"
         ),
     )

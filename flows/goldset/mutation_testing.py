@@ -243,8 +243,8 @@ class SuiteReach(Record):
         if self.gradable_share >= floor:
             return ""
         return (
-            f"rules can decide {self.by_rules} of {plural(self.golds, 'gold')} ({self.gradable_share:.0%}) in any "
-            f"wording, but coverage_floor is {floor:.0%}; without a judge, a run may end INCONCLUSIVE"
+            f"rules can grade only {self.by_rules} of {plural(self.golds, 'gold')} ({self.gradable_share:.0%}) in "
+            f"any wording, but coverage_floor is {floor:.0%}. Without a judge, a run may end INCONCLUSIVE"
         )
 
 
@@ -337,7 +337,7 @@ def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
     if case.expected_refusal:
         return ""
     if classify_refusal(case.gold).refused:
-        return "the gold declines to answer, but the case expects no refusal"
+        return "the gold declines to answer, but the case does not expect a refusal"
     return "; ".join(_list_content_failures(assess_reply(case, case.gold, panel)))
 
 
@@ -350,7 +350,9 @@ def check_bad_reply_is_detected(
     """
     wrong = explain_gold_failure(case, panel)
     if wrong:
-        return MutationOutcome(detection=MutationVerdict.GOLD_FAILS, reason=f"the gold itself would fail: {wrong}")
+        return MutationOutcome(
+            detection=MutationVerdict.GOLD_FAILS, reason=f"the graders fail the gold itself: {wrong}"
+        )
     if not bad_reply:
         return _check_mutants_are_detected(case, panel)
     assessment = assess_reply(case, bad_reply, panel)
@@ -365,8 +367,8 @@ def check_bad_reply_is_detected(
             )
         return MutationOutcome(
             detection=MutationVerdict.UNDECIDABLE,
-            reason=f"the bad reply fails ({'; '.join(failures)}), but only a judge can pass the gold: "
-            f"{_format_abstentions(gold)}",
+            reason=f"the bad reply fails ({'; '.join(failures)}), but the rules cannot pass the gold without a "
+            f"judge: {_format_abstentions(gold)}",
         )
     if assessment.factual_match is Finding.YES:
         return MutationOutcome(
@@ -389,10 +391,10 @@ def _check_mutants_are_detected(case: GoldCase, panel: Sequence[Grader]) -> Muta
     if mutants and caught == len(mutants):
         return MutationOutcome(
             detection=MutationVerdict.DETECTED,
-            reason=f"there is no real bad reply; all {caught} generated wrong replies fail",
+            reason=f"the case has no bad reply, but the graders fail all {caught} generated wrong replies",
         )
     tried = plural(len(mutants), "generated wrong reply", "generated wrong replies")
-    reason = f"there is no real bad reply, and only {caught} of {tried} failed"
+    reason = f"the case has no bad reply, and the graders fail only {caught} of {tried}"
     return MutationOutcome(detection=MutationVerdict.UNDECIDABLE, reason=reason)
 
 

@@ -308,7 +308,7 @@ _RESOLVED_TEXTS: Final = {
     LOG_UNREADABLE: "Lookout can read the log again.",
     LOG_MISSING: "The log exists again.",
     LOG_SILENT: "The log has new entries again.",
-    LOG_LINES_UNREADABLE: "Lookout could read new entries.",
+    LOG_LINES_UNREADABLE: "Lookout can read new entries of the log again.",
     LOG_GAP: None,
 }
 """Maps the name of a fault to the message that is sent when the fault has ended.
@@ -334,8 +334,8 @@ def _format_unreadable_lines(log_read: LogRead, settings: HallucinationLogSettin
     first = log_read.aside[0]
     return (
         f"The hallucination log {settings.at} has {plural(log_read.aside_count, 'line')} that Lookout could not "
-        f"read, the first at byte {first.offset:,}: {first.detail}. Lookout skipped these lines and read all other "
-        "lines; `lookout sql 'from quarantined_lines'` lists the skipped lines."
+        f"read. The first is at byte {first.offset:,}: {first.detail}. Lookout read all other lines. To list the "
+        "skipped lines, run `lookout sql 'from quarantined_lines'`."
     )
 
 
@@ -344,7 +344,9 @@ def build_log_follower(config: Config, target: str) -> LogFollower:
     configured = config.require_target(target)
     settings = configured.hallucination_log
     if settings is None:
-        raise ConfigError(f"targets.{target}.hallucination_log is not configured, so there is no log to follow")
+        raise ConfigError(
+            f"target {target} has no log: add [targets.{target}.hallucination_log] with at = … to lookout.toml"
+        )
     notifier = build_notifier_without_run(config, target, Capability.HALLUCINATION_LOG)
     reader = LogReader(
         target=target,
@@ -384,7 +386,7 @@ def select_targets_to_follow(config: Config, target: str | None) -> tuple[str, .
         return (target,)
     names = tuple(name for name, configured in config.targets.items() if configured.hallucination_log is not None)
     if not names:
-        raise ConfigError("no target has a hallucination_log: add [targets.NAME.hallucination_log] with at = …")
+        raise ConfigError("no target has a log: add [targets.NAME.hallucination_log] with at = … to lookout.toml")
     return names
 
 
@@ -450,7 +452,7 @@ def format_poll(poll: LogPoll) -> str:
     log_read = poll.found
     parts = [f"{log_read.entries:,} new"]
     if log_read.history:
-        parts.append(f"{log_read.history:,} from before the first poll")
+        parts.append(f"{log_read.history:,} older than the first poll")
     if log_read.aside_count:
         parts.append(f"{plural(log_read.aside_count, 'unreadable line')} skipped")
     if poll.alerts:

@@ -108,8 +108,8 @@ def _is_clock_confirmed(doubted: ClockReading | None, reading: ClockReading) -> 
 def _format_clock_fault(before: ClockReading, reading: ClockReading) -> str:
     return (
         f"The clock shows {reading.at:%Y-%m-%d %H:%M} UTC. The last record is from {before.at:%Y-%m-%d %H:%M} UTC. "
-        "Either the clock was set forward, or Lookout did not run here for days. Lookout removed no personal data, "
-        "pictures or traces. If the clock is right, do nothing: a maintenance run in "
-        f"{CONFIRMED_AFTER / timedelta(hours=1):g} hours or more removes the data that is due. If the clock is "
+        "Either the clock was set forward, or Lookout did not run on this machine for days. Lookout therefore did "
+        "not remove personal data, pictures or traces. If the clock is right, do nothing: the first maintenance "
+        f"run after {CONFIRMED_AFTER / timedelta(hours=1):g} hours removes the data that is due. If the clock is "
         "wrong, synchronise it with NTP."
     )

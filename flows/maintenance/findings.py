@@ -111,15 +111,16 @@ def build_load_faults(report: LoadReport) -> list[Fault]:
     faults = [Fault("WarehouseDamaged", str(error)) for error in report.errors()]
     if report.restored:
         detail = (
-            f"The warehouse file lost {plural(report.restored, 'loaded segment')} (its log was damaged, perhaps "
-            "by a crash of"
+            f"The warehouse file lost {plural(report.restored, 'loaded segment')}, because its log was damaged, "
+            "perhaps by a crash of"
         )
         faults.append(
-            Fault(ROWS_CAME_BACK, f"{detail} the machine); Lookout restored all of them from the journal.")
+            Fault(ROWS_CAME_BACK, f"{detail} the machine. Lookout restored the lost data from the journal.")
         )
     if report.too_new:
         detail = (
-            f"Lookout cannot load {plural(report.too_new, 'segment')} from a newer version; update this Lookout."
+            f"Lookout cannot load {plural(report.too_new, 'segment')} of a newer version of Lookout. Update "
+            "Lookout."
         )
         faults.append(Fault("SchemaTooNew", detail))
     return faults
@@ -134,7 +135,7 @@ def build_check_faults(report: CheckReport) -> list[Fault]:
 
 
 def _format_first_and_count(texts: list[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{texts[0]} (and {len(texts) - 1} more: `lookout warehouse check`)"
+    return texts[0] if len(texts) == 1 else f"{texts[0]} (and {len(texts) - 1} more; run `lookout warehouse check`)"
 
 
 def _format_upkeep(done: Upkeep) -> Iterator[str]:

@@ -136,7 +136,7 @@ def build_test_alert(config: Config, now: datetime) -> Alert:
     observation = build_monitor_fault_observation(
         context,
         fault_name=TEST_ALERT,
-        detail="A person requested this test of Lookout's alerts. There is no fault.",
+        detail="This is a test of Lookout's alerts that a person requested. There is no fault.",
     )
     decision = decide_alerts({}, [observation], now=now, settings=config.alerts)
     (alert,) = group_items_into_alerts(decision.items, target=TEST_TARGET, run_id=context.run_id, now=now)
@@ -148,7 +148,7 @@ async def _test_delivery_path(
 ) -> PathOutcome:
     if proof := valid_proofs.get(name):
         age = format_duration(alert.created_at - proof.at)
-        detail = f"accepted the test alert {proof.alert_id} {age} ago; `lookout doctor --alert` sends a test now"
+        detail = f"accepted the test alert {proof.alert_id} {age} ago; to test now, run `lookout doctor --alert`"
         return PathOutcome(path=name, arrived=True, detail=detail)
     try:
         receipt = await path.sender.send(alert)
@@ -164,14 +164,16 @@ async def _test_heartbeat(environment: Mapping[str, str], target: str, run_id: s
     beat = build_heartbeat_from_environment(environment, target)
     if not beat.is_configured:
         detail = (
-            "set LOOKOUT_HEARTBEAT_URL to an external check. Without it, no one is notified if this whole machine "
-            "fails"
+            "set LOOKOUT_HEARTBEAT_URL to the URL of an external check. Without this check, nobody is notified if "
+            "this machine fails"
         )
         return PathOutcome(path="heartbeat", configured=False, arrived=False, detail=detail)
     if await beat.ping(Beat.STARTED, run_id=run_id, note="a test that a person requested"):
-        return PathOutcome(path="heartbeat", arrived=True, detail="test sent: the check accepted a start ping")
+        return PathOutcome(
+            path="heartbeat", arrived=True, detail="test sent: the external check accepted a start ping"
+        )
     detail = (
-        "the check did not accept the ping: check that the address in LOOKOUT_HEARTBEAT_URL is right and reachable"
+        "the external check did not accept the ping: make sure that LOOKOUT_HEARTBEAT_URL is right and reachable"
     )
     return PathOutcome(path="heartbeat", arrived=False, detail=detail)
 
@@ -250,12 +252,13 @@ def _build_judge_outcome(
         if isinstance(ruling, PanelRuling) and ruling.decision.passed is not canary.is_right
     ]
     text = "; ".join(
-        "it failed the right answer" if canary.is_right else "it passed the wrong answer" for canary in missed
+        "the judge failed the right answer" if canary.is_right else "the judge passed the wrong answer"
+        for canary in missed
     )
     return JudgeOutcome(
         model=model,
         distinguished=False if missed else None if unruled else True,
-        detail=text or (unruled[0] if unruled else "it passed a right answer and failed a wrong one"),
+        detail=text or (unruled[0] if unruled else "the judge passed the right answer and failed the wrong answer"),
         cost_usd=cost.usd,
         took_s=took_s,
     )

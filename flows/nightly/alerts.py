@@ -57,7 +57,7 @@ JUDGE_SILENT: Final = "TrafficJudgeSilent"
 NIGHT_FAULTS: Final = {
     SOURCE_UNREAD: "Lookout read all sources of the night's traffic again.",
     ITEMS_UNREADABLE: "Lookout read all items of the night's traffic again.",
-    MAYBE_TRUNCATED: "The export shows again that it is complete.",
+    MAYBE_TRUNCATED: "The export of the traffic is complete again.",
     NOTHING_READ: "The night's traffic has conversations again.",
     SCORES_UNWRITTEN: "Lookout wrote the night's scores back to the platform again.",
     JUDGE_SILENT: "The judge answers again.",
@@ -176,7 +176,7 @@ def build_drift_observations(
             f"{FAILURE_TITLES[kind_rate.kind]} ({kind_rate.failures:,} of {report.sampled:,} sampled)"
             for kind_rate in kinds
         )
-        found_text = f" Found in this night: {named}." if named else ""
+        found_text = f" Failures of this night: {named}." if named else ""
         detail = f"Failures in live traffic: {reading.text}.{found_text}"
         example = _find_example_exchange([kind_rate.kind for kind_rate in kinds], results)
         if example is None:
@@ -194,7 +194,7 @@ def build_low_rating_observations(
 ) -> Iterator[Observation]:
     """Build an observation if the average rating of the sampled issue reports is below ``floor``."""
     if report.reports is not None and has_low_ratings(report, floor):
-        detail = f"Live reports are rated below {floor:g}: {format_report_ratings(report.reports)}."
+        detail = f"The average rating of live reports is below {floor:g}: {format_report_ratings(report.reports)}."
         yield build_drift_observation(context, metric=USEFULNESS_METRIC, detail=detail)
 
 
@@ -293,8 +293,8 @@ def find_judge_faults(judging: Judging) -> Iterator[Fault]:
         yield Fault(
             JUDGE_SILENT,
             f"The judge graded {judging.judged:,} of {plural(asked, 'reply', 'replies')} that needed it: "
-            f"{reasons}. The rates that need a judge are unknown for this night, and the drift test did not count "
-            "the night.",
+            f"{reasons}. The rates that need a judge are unknown for this night. The drift test skipped this "
+            "night.",
         )
 
 
@@ -303,7 +303,9 @@ def find_nightly_faults(report: NightlyReport) -> tuple[Fault, ...]:
     faults: list[Fault] = []
     if report.interrupted:
         faults.append(
-            Fault(SOURCE_UNREAD, (f"Lookout did not read the whole night: {'; '.join(report.interrupted)}."))
+            Fault(
+                SOURCE_UNREAD, (f"Lookout did not read all traffic of the night: {'; '.join(report.interrupted)}.")
+            )
         )
     truncated = next((warning for warning in report.issues if warning.kind in SOURCE_WARNING_KINDS), None)
     if truncated is not None:
@@ -314,19 +316,20 @@ def find_nightly_faults(report: NightlyReport) -> tuple[Fault, ...]:
             Fault(
                 ITEMS_UNREADABLE,
                 f"Lookout could not use {plural(unusable, 'item')} of the night's "
-                f"traffic{format_unusable_reasons(report)}, the first at {first.place}: {first.detail}",
+                f"traffic{format_unusable_reasons(report)}. The first is at {first.place}: {first.detail}",
             )
         )
     if not report.read and not report.interrupted:
         known_text = (
-            f" The conversations since {report.since:%Y-%m-%d %H:%M} UTC are already graded ({report.known:,})."
+            f" Earlier nights already graded the conversations since {report.since:%Y-%m-%d %H:%M} UTC "
+            f"({report.known:,} in total)."
         )
         faults.append(
             Fault(
                 NOTHING_READ,
                 f"The source has no new conversations until {report.until:%Y-%m-%d %H:%M} "
                 f"UTC.{known_text if report.known else ''} Check that the application still stores its "
-                "conversations, and that the source is correct.",
+                "conversations, and that the configured source is correct.",
             )
         )
     return (*faults, *find_judge_faults(report.judging))

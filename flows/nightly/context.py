@@ -101,7 +101,9 @@ def build_nightly_context(
     configured = config.require_target(target)
     settings = configured.traffic
     if settings is None:
-        raise ConfigError(f"targets.{target}.traffic is not configured, so there is no live traffic to read")
+        raise ConfigError(
+            f"target {target} has no live traffic: add [targets.{target}.traffic.sources.NAME] with kind = …"
+        )
     ended = due_at or compute_previous_due_at(now, settings)
     run_id = f"{ended.astimezone(UTC):{_STAMP}}{NIGHT_MARK}{target}"
     graders, sender = configured.graders, build_alert_sender(config, get_environment())
@@ -109,7 +111,7 @@ def build_nightly_context(
     if settings.write_back and not any(isinstance(source, ScoreKeeper) for source in sources.values()):
         raise ConfigError(
             f"targets.{target}.traffic.write_back does not work, because none of the target's sources accepts "
-            "scores; only langsmith accepts scores"
+            "scores. Only langsmith accepts scores"
         )
     return NightlyContext(
         target=target,

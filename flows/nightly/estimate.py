@@ -58,7 +58,7 @@ from monitors.stats.stratified import (
 )
 
 RULES: Final = "rules"
-"""The name of the rules in the string that identifies the graders of a nightly run."""
+"""How the string that identifies the graders of a nightly run names the rules."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
 """Time after a drift alert until the changed rate becomes the reference for later nightly runs."""
 NEW_REFERENCE_REASON: Final = (
@@ -149,7 +149,7 @@ class NightlyEstimates:
         """Return the assessments of the replies in a sampled conversation."""
         return self._said.get(conversation_id, ())
 
-    def is_graded(self, conversation_id: str) -> bool:
+    def is_fully_graded(self, conversation_id: str) -> bool:
         """Return whether a conversation without a found failure counts as correct.
 
         Such a conversation counts as correct if its facts were checked, and if every reply was graded for
@@ -586,7 +586,7 @@ def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
     ``rate`` is the estimate from the rules' grades.
     """
     if isinstance(rate, RateEstimate) and rate.is_counted_not_estimated:
-        return "counted in every conversation, so without an interval"
+        return "no interval, because it is counted in every conversation"
     if isinstance(rate, RateEstimate) or share >= MIN_CHECKED_SHARE:
         return ""
     text = f"will be unknown: facts can be checked in {100 * share:.0f} % of the sampled conversations"

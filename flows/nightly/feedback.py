@@ -37,7 +37,9 @@ class FeedbackReport(NamedTuple):
         if not self.errors:
             return None
         errors = "; ".join(self.errors)
-        return Fault(SCORES_UNWRITTEN, f"Lookout could not write back all scores of the night: {errors}.")
+        return Fault(
+            SCORES_UNWRITTEN, f"Lookout could not write all scores of the night back to the platform: {errors}."
+        )
 
 
 async def write_scores_to_sources(
@@ -82,7 +84,7 @@ def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> t
         assessment for assessment in estimates.get_assessments(key) if assessment.outcome is CaseOutcome.FAILED
     ]
     if not failed:
-        if not estimates.is_graded(key):
+        if not estimates.is_fully_graded(key):
             return usefulness
         return (
             Score(key=CORRECT, value=1.0),

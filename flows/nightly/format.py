@@ -52,7 +52,7 @@ class IntakeSummary(Protocol):
 def format_nightly_report(report: NightlyReport) -> Iterator[str]:
     """Yield the results of a nightly run. Each line has one fact."""
     yield f"{report.target}: nightly run, conversations until {report.until:%Y-%m-%d %H:%M} UTC"
-    known_text = f" ({report.known:,} were counted on earlier nights)" if report.known else ""
+    known_text = f" ({report.known:,} more were counted on earlier nights)" if report.known else ""
     yield f"  {plural(report.read, 'new conversation')}{known_text}; {report.sampled:,} sampled"
     yield from (f"    {line}" for line in _format_strata(report))
     yield f"  severity-3 rate  {format_rate_text(report.severe, report.reviews)}"
@@ -74,8 +74,8 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
         yield f"  {kind.kind.value}: {kind.failures:,} found, {format_rate_text(kind.rate)}"
     yield _format_count_of_checked_facts(report)
     yield from (
-        f"citations not checked in {name}: it has no citation field, and almost no answer names a source. "
-        f"To check them, set traffic.sources.{name}.fields.citations."
+        f"citations not checked in {name}: this source has no citation field, and almost no answer names a source. "
+        f"To check citations, set traffic.sources.{name}.fields.citations."
         for name, is_checked in report.citations_checked.items()
         if not is_checked
     )
@@ -84,7 +84,7 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
     if report.known_questions is not None:
         asked = report.known_questions
         wrong = plural(asked.failed, "wrong answer")
-        yield f"{asked.conversations:,} asked a question of the gold set; rules found {wrong}"
+        yield f"{asked.conversations:,} of the conversations asked a gold question; rules found {wrong}"
     if report.reports is not None:
         yield format_report_ratings(report.reports)
     why_no_judge = f" (the judge gave no grades: {report.judging.why})" if report.judging.why else ""
@@ -193,7 +193,7 @@ def format_report_ratings(reports: ReportsRated) -> str:
     if reports.mean is None or reports.low is None or reports.high is None:
         return f"{many}, none rated"
     interval = f"95 % CI {reports.low:.1f} to {reports.high:.1f}"
-    return f"{many}, usefulness {reports.mean:.1f} of 5 ({interval}) by the judge, {reports.rated:,} rated"
+    return f"{many}, {reports.rated:,} rated by the judge, average usefulness {reports.mean:.1f} of 5 ({interval})"
 
 
 def _format_drift(report: NightlyReport) -> str:

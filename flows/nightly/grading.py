@@ -331,7 +331,7 @@ def explain_unchecked_facts(judged: NightlyJudging) -> str:
     if judging.budget_reached:
         return "the judge's budget was used up"
     if judging.void_groups:
-        return "the judge missed known answers, so its grades were discarded"
+        return "the judge graded known answers wrongly, so Lookout discarded its grades"
     if judging.has_too_few_verdicts:
         return f"the judge gave no verdict: {'; '.join(judging.ungraded_because[:1])}"
     return judging.why

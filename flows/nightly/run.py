@@ -124,9 +124,9 @@ class NightlyRun:
         if report.finished_at <= self._began_at:
             return
         detail = (
-            "The nightly run that is due now was graded earlier, while the clock was ahead. The time in its report "
-            f"is {report.finished_at:%Y-%m-%d %H:%M} UTC. The next nightly run grades the later conversations. It "
-            f"reads {self._context.settings.late_h:g} hours further back (traffic.late_h)."
+            "The nightly run that is due now ran too early, because the clock was ahead. The time in its report "
+            f"is {report.finished_at:%Y-%m-%d %H:%M} UTC. The next nightly run also grades the later "
+            f"conversations: it reads {self._context.settings.late_h:g} hours further back (traffic.late_h)."
         )
         await notify_fault(self._notifier, Fault(GRADED_AHEAD_FAULT, detail))
 

@@ -33,7 +33,7 @@ from monitors.errors import ConfigError
 from monitors.records.incidents import Capability
 from monitors.records.self_checks import RepeatabilityRun
 
-ASKED_AGAIN_TEXT: Final = "Lookout could measure the repeatability again."
+ASKED_AGAIN_TEXT: Final = "Lookout measured the repeatability again."
 
 
 @flow(name="measure-repeatability", description=__doc__)

@@ -35,9 +35,9 @@ def format_repeatability(figures: Repeatability) -> Iterator[str]:
 
 
 def _format_pair_counts_and_sources(figures: Repeatability) -> str:
-    sources = [f"{plural(figures.sessions, 'session')} that asked cases twice"] if figures.sessions else []
-    sources += [f"{figures.free_pairs:,} of them from runs on one commit"] if figures.free_pairs else []
-    void = f"; {plural(figures.void_sessions, 'session')} not valid, because there was a deploy during the session"
+    sources = [f"from {plural(figures.sessions, 'session')} that asked cases twice"] if figures.sessions else []
+    sources += [f"{figures.free_pairs:,} of the pairs from runs on one commit"] if figures.free_pairs else []
+    void = f"; {plural(figures.void_sessions, 'session')} discarded, because of a deploy during the session"
     pairs = f"{plural(figures.pairs, 'pair')} of {plural(figures.cases, 'case')}"
     text = ", ".join([pairs, *sources]) if figures.pairs else "no case has two graded answers yet"
     return text + (void if figures.void_sessions else "")
@@ -64,7 +64,7 @@ def format_flip_rate(rate: FlipRate) -> str:
 def format_chance_failure_rate(figures: Repeatability) -> str:
     """Format the share of answers that fail by chance, among cases that usually pass."""
     if figures.noise is None:
-        return "noise: no case without a fault has two graded answers yet"
+        return "noise: unknown, because no case without a fault has two graded answers yet"
     interval = _format_interval(figures.noise_low, figures.noise_high)
     noise = _format_percent(figures.noise)
     return f"noise: {noise} of the answers to cases without a fault fail (95 % CI {interval})"
@@ -72,13 +72,13 @@ def format_chance_failure_rate(figures: Repeatability) -> str:
 
 def _format_advice(figures: Repeatability) -> Iterator[str]:
     if not figures.advice:
-        yield f"  false-FAIL rate of the gate: {TOO_FEW_TEXT} ({figures.pairs:,}; at least {MIN_PAIRS} are needed)"
+        yield f"  false-FAIL rate of the gate: {TOO_FEW_TEXT} ({figures.pairs:,} of the {MIN_PAIRS} needed pairs)"
         return
     yield f"  {format_false_fail_rate(figures)}"
     yield ""
     shows = [missed.shows for missed in figures.advice[0].missed]
-    yield "  The effect of asking severity-3 cases more often: the percentage of their faults that is"
-    yield "  missed (no FAIL, no alert), if a fault occurs in this percentage of the answers:"
+    yield "  If severity-3 cases are asked more often: the percentage of their faults without a FAIL, and"
+    yield "  without an alert. Each column is for faults that occur in this percentage of the answers:"
     heads = "".join(f"{f'{100 * share:g} %':<15}" for share in shows)
     yield f"  {'asks':<8}{'asked':>6}  {'false FAIL (95 % CI)':<22}{heads}".rstrip()
     yield from (f"  {_format_advice_line(advice, now=number == 0)}" for number, advice in enumerate(figures.advice))

@@ -89,7 +89,7 @@ class RepeatabilitySession:
     async def run(self, cases: int | None = None) -> RepeatabilityRun:
         """Run the whole session. ``cases`` replaces the configured number of cases. Raises `MonitorError`."""
         context, started_at = self._context, self._context.now()
-        await asyncio.to_thread(_load_journal_unless_busy, context.store)
+        await asyncio.to_thread(_load_pending_unless_busy, context.store)
         await asyncio.to_thread(context.store.journal.append_suite, context.suite)
         sampled = await self._select_cases(cases or context.configured.repeatability.cases)
         before, why_not = await _wait_for_commit_or_reason(context)
@@ -187,12 +187,12 @@ class RepeatabilitySession:
         if why_not or self._asked.away:
             return why_not or self._asked.away
         limit_s = self._context.configured.repeatability.limit_s
-        return f"the limit of {limit_s:g} s was reached after {plural(complete, 'case')}"
+        return f"the session reached its limit of {limit_s:g} s after {plural(complete, 'case')}"
 
     async def _store(self, session: RepeatabilityRun) -> None:
         store = self._context.store
         await asyncio.to_thread(store.journal.append, (RepeatabilityRow(row=session),), run_id=session.run_id)
-        await asyncio.to_thread(_load_journal_unless_busy, store)
+        await asyncio.to_thread(_load_pending_unless_busy, store)
 
 
 class _Judging:
@@ -284,7 +284,7 @@ def _build_repeated_case(case: GoldCase, build: str, assessments: Sequence[Asses
     )
 
 
-def _load_journal_unless_busy(store: Store) -> None:
+def _load_pending_unless_busy(store: Store) -> None:
     """Load the journal into the warehouse. If another process has locked the file, do nothing."""
     try:
         store.load_pending(LOAD_WAIT_S)
@@ -296,7 +296,7 @@ def compute_repeatability_figures(
     context: RepeatabilityContext, session: RepeatabilityRun | None = None
 ) -> Repeatability:
     """Compute the figures from all stored repeats that count and from the repeats of ``session``."""
-    _load_journal_unless_busy(context.store)
+    _load_pending_unless_busy(context.store)
     repeats = load_recorded_repeats(context.store, context.scope)
     if (
         session is not None

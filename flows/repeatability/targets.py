@@ -23,9 +23,9 @@ def explain_why_not_measured(config: Config, target: str) -> str:
     configured = config.require_target(target)
     if configured.probe.driver == "job":
         return (
-            f"targets.{target} uses jobs (probe.driver), and Lookout does not start an agent's work twice for "
+            f'targets.{target}.probe.driver is "job", and Lookout does not start the job of an agent twice for '
             "this measurement"
         )
     if not configured.repeatability.cases:
-        return f"targets.{target}.repeatability.cases is 0, so Lookout asks no case of this target twice"
+        return f"targets.{target}.repeatability.cases is 0, so Lookout does not ask cases of this target twice"
     return ""

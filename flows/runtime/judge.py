@@ -81,7 +81,9 @@ def build_judge_client(
     """Build the client of one configured model. Raises `ConfigError` if its key is not set."""
     key = environment.get(model.key_variable_or_default)
     if not key:
-        raise ConfigError(f"{model.key_variable_or_default} is not set, so the model {model.model} has no key")
+        raise ConfigError(
+            f"{model.key_variable_or_default} is not set; set it to the key of the model {model.model}"
+        )
     match model.provider:
         case JudgeProvider.ANTHROPIC:
             return anthropic_client.AnthropicJudge(
@@ -107,7 +109,7 @@ def refuse_rating_without_judge(config: Config, judge: JudgePlan) -> None:
     """Raise `ConfigError` if the gate requires a rating, but the judge that gives the rating has no key."""
     if config.gate.rating_needed and judge.settings is not None and judge.why_off:
         raise ConfigError(
-            f"the judge is off, because {judge.why_off}, but the gate requires an average rating of "
-            f"{config.gate.min_rubric:g} (--min-score or gate.rating_needed), which only a judge gives; set the "
-            "key or remove the requirement"
+            f"the gate requires an average rating of {config.gate.min_rubric:g} (--min-score or "
+            f"gate.rating_needed), but only a judge gives ratings, and the judge is off: {judge.why_off}. Set the "
+            "key, or remove the requirement"
         )

@@ -91,7 +91,7 @@ def build_login_at(config: Config, name: str, address: str, environment: Mapping
     elsewhere = urlsplit(own)[:2] != urlsplit(address)[:2]
     if elsewhere and configured.login.needs_person_to_sign_in:
         raise ConfigError(
-            f"{address} cannot be asked: only a person can sign in to {name}, and the session is for {own}"
+            f"Lookout cannot ask {address}: only a person can sign in to {name}, and the saved session is for {own}"
         )
     return Login(
         configured.login,

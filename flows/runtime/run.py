@@ -241,7 +241,7 @@ def _open_langsmith(config: Config, environment: Mapping[str, str]) -> OpenPlatf
 def _open_langfuse(config: Config, environment: Mapping[str, str]) -> OpenPlatform:
     settings = config.langfuse
     if settings is None:
-        raise ConfigError('langfuse:DATASET needs the table [langfuse] with project = "NAME" in lookout.toml')
+        raise ConfigError('to use langfuse:DATASET, add the table [langfuse] with project = "NAME" to lookout.toml')
     return open_langfuse(settings, load_langfuse_keys(settings, environment), utc_now)
 
 

@@ -115,7 +115,9 @@ def _build_skipped_state(run: FlowRun, newest: FlowRun, policy: MissedRuns) -> S
     reason = f'schedules.missed is "{policy.value}"'
     if run.id != newest.id:
         reason = f"the run that was due at {_format_due_time(newest)} replaces this run"
-    return Cancelled(name=SKIPPED, message=f"This run was due at {_format_due_time(run)} and was missed; {reason}.")
+    return Cancelled(
+        name=SKIPPED, message=f"This run was due at {_format_due_time(run)} and was skipped, because {reason}."
+    )
 
 
 def _format_due_time(run: FlowRun) -> str:
@@ -170,9 +172,14 @@ async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[s
             async with get_client() as client:
                 with suppress(ObjectAlreadyExists):  # another run created the limit at the same time
                     await client.upsert_global_concurrency_limit_by_name(name, 1)
-            await _acquire_slot(stack, name, lambda: write_line(f"{target}: waiting for the run that asks it now"))
+            await _acquire_slot(
+                stack, name, lambda: write_line(f"{target}: waiting until another run of this target ends")
+            )
         except (ConcurrencySlotAcquisitionError, PrefectException, httpx.HTTPError) as error:
-            write_line(f"{target}: continues without the limit of one run at a time ({type(error).__name__})")
+            write_line(
+                f"{target}: Lookout cannot limit this target to one run at a time ({type(error).__name__}), and "
+                "continues"
+            )
         yield
 
 

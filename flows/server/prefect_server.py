@@ -337,7 +337,7 @@ def _ensure_local_server(
         coming = find_server_process(home)
         if coming is not None:
             if not _is_answering(coming.api_url):
-                write_line("Waiting for the local Prefect server that another run was starting …")
+                write_line("Waiting for the local Prefect server that another run started …")
                 if _wait_until_serving(coming, home, start_timeout_s, write_line):
                     return coming
             stop_server(home)  # the server hangs, or its folder was renamed while it uses the old path
@@ -363,13 +363,13 @@ def _start_server(
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             raise PrefectUnavailable(
-                f"the local Prefect server did not answer within {start_timeout_s:g} s; its log: {home / LOG}; "
-                "for more time, raise prefect.start_timeout_s"
+                f"the local Prefect server did not answer within {start_timeout_s:g} s. Read its log "
+                f"{home / LOG}, or raise prefect.start_timeout_s"
             )
         others += 1
         if others == MAX_PORTS_LOST or _is_free(port):
             raise PrefectUnavailable(
-                f"the local Prefect server ended with code {process.returncode}; its log: {home / LOG}"
+                f"the local Prefect server ended with exit code {process.returncode}; read its log {home / LOG}"
             )
         port = _choose_port(None)  # a killed process may have started a server on this port in the meantime
 
@@ -422,7 +422,7 @@ def _wait_until_serving(
             return False
         if so_far_s >= (lines_written + 1) * PROGRESS_INTERVAL_S:
             lines_written = int(so_far_s // PROGRESS_INTERVAL_S)
-            write_line(f"Still starting after {so_far_s:.0f} s; a busy machine takes longer …")
+            write_line(f"Still starting after {so_far_s:.0f} s. A busy machine takes longer …")
         # A starting server sends no event, so its port is polled.
         time.sleep(POLL_INTERVAL_S)
     return True
@@ -484,7 +484,8 @@ def _choose_port(port_before: int | None) -> int:
         if _is_free(port):
             return port
     raise PrefectUnavailable(
-        f"ports {FIRST_PORT} to {FIRST_PORT + PORTS_TO_TRY - 1} are in use; set PREFECT_API_URL to your own server"
+        f"ports {FIRST_PORT} to {FIRST_PORT + PORTS_TO_TRY - 1} are all in use; set PREFECT_API_URL to your own "
+        "Prefect server"
     )
 
 

@@ -186,7 +186,7 @@ def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | N
         '"🛠️ Lookout itself has a fault · run ") ~ flow_run.name ~ " of " ~ flow.name ~ '
         f'(" was stopped by Ctrl-C, or because its machine was shut down. " if flow_run.state.message in '
         f'{STOPPED_MESSAGES} else " crashed: its process is gone. ") ~ '
-        '"Answers that arrived are stored, and the next run within the hour continues from there. Lookout '
+        '"All answers so far are stored. A run that starts within the next hour continues from there. Lookout '
         'restarts the run of a deploy automatically. " '
         f"~ {RUN_PLACE})"
     )
@@ -207,8 +207,8 @@ def build_unstarted_run_automation(watched: Watched, block: UUID, channel: str |
     again. Their failures are reported only if no run completes for a long time.
     """
     text = (
-        '("🛠️ Lookout itself has a fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
-        'because its configuration or its parameters are wrong. The state of the run says what is wrong: " '
+        '("🛠️ Lookout itself has a fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not start, '
+        'because its configuration or its parameters are wrong. The state of the run shows the error: " '
         f"~ {RUN_PLACE})"
     )
     match = _build_resource_match(
@@ -411,7 +411,7 @@ async def register_deployments_and_automations(
     for line in await format_timetable(planned, now(), pauses):
         write_line(line)
     for name in gone:
-        write_line(f"{name} is no longer in the configuration, and was removed from Prefect")
+        write_line(f"{name} is no longer in the configuration, so Lookout removed it from Prefect")
     return runner
 
 
@@ -438,7 +438,7 @@ async def _format_next_run(planned: PlannedDeployment, at: datetime, pause: Paus
             dates = await schedule.get_dates(n=1, start=at)
             return f"next {format_zoned_moment(dates[0], when.time_zone)}"
         case Every(seconds=seconds):
-            return f"when the watcher finds something, and every {seconds / 60:g} min"
+            return f"every {seconds / 60:g} min, and when the watcher finds something new"
         case None:
             return "only by `lookout drill`" if planned.flow == DRILL else "after each reported deploy"
 

@@ -92,19 +92,17 @@ _MODULES = {
 _PURPOSES: Final = {
     "verify-deploy": "asks {target} the whole suite; may send alerts",
     "measure-repeatability": (
-        "asks {target} some cases twice, to measure chance; sends an alert only if the run fails"
+        "asks {target} some cases twice to measure repeatability; sends an alert only if the run fails"
     ),
-    "grade-traffic": "grades the conversations of {target} without asking it; may send alerts",
-    "follow-log": "reads the hallucination logs without asking a bot; may send alerts",
-    "watch-deploys": "polls the running commits without asking a bot; sends an alert only if the poll fails",
+    "grade-traffic": "grades the conversations of {target}; asks no questions; may send alerts",
+    "follow-log": "reads the hallucination logs; asks no questions; may send alerts",
+    "watch-deploys": "polls the deployed commits; asks no questions; sends an alert only if the poll fails",
     "load-warehouse": (
-        "loads and checks the warehouse and removes old personal data, without asking a bot; sends an alert only "
+        "loads and checks the warehouse and removes old personal data; asks no questions; sends an alert only "
         "on a fault"
     ),
-    "digest": "sends one message for each target without asking a bot",
-    "fire-drill": (
-        "plants a wrong answer on its own page without asking a bot; sends one message to test the alert path"
-    ),
+    "digest": "sends one message for each target; asks no questions",
+    "fire-drill": "asks only its own page, with a planted wrong answer; sends one message to test the alert path",
 }
 """The purpose of each flow, for the owner of the application."""
 

@@ -116,7 +116,9 @@ async def _send_alerts_again_at_start(config: Config) -> None:
         for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
             await send_undelivered_alerts_again(build_notifier_without_run(config, target, Capability.UP))
     except MonitorError as error:
-        write_line_to_stderr(f"Lookout could not send the earlier open alerts yet: {redact(str(error))}")
+        write_line_to_stderr(
+            f"Lookout could not yet send the earlier alerts that are still open: {redact(str(error))}"
+        )
 
 
 async def _end_process_when_server_moves(config: Config) -> None:
@@ -127,6 +129,6 @@ async def _end_process_when_server_moves(config: Config) -> None:
         await asyncio.sleep(MOVED_POLL_S)
         server = await asyncio.to_thread(prefect_server.find_server_process, get_prefect_home(config))
         if server is not None and server.api_url != connected:
-            write_line_to_stderr(f"Prefect's server is now at {server.api_url}")
+            write_line_to_stderr(f"Prefect's server is now at {server.api_url}, so this process ends")
             os.kill(os.getpid(), signal.SIGTERM)
             return

@@ -49,7 +49,7 @@ def main() -> int:
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(home, "server.json"))  # noqa: PTH108, PTH118 - pathlib takes memory
         return 0
-    sys.stderr.write(f"Prefect's server at http://127.0.0.1:{port}/api no longer answers\n")
+    sys.stderr.write(f"Prefect's server at http://127.0.0.1:{port}/api no longer answers, so Lookout ends it\n")
     _signal_group(pid, signal.SIGKILL)
     return BROKEN_EXIT_CODE
 

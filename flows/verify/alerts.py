@@ -201,8 +201,8 @@ def _format_nothing_graded(run: LiveRun) -> str:
     """Format the fault for a run that graded no answers."""
     reason = next((r.assessment.reason for r in run.results), "no question was answered")
     return (
-        f"The run graded none of its {plural(len(run.results), 'result')}. First reason: {reason.rstrip('.')}. "
-        "Lookout does not monitor this target until this is fixed."
+        f"The run could not grade any of its {plural(len(run.results), 'result')}. First reason: "
+        f"{reason.rstrip('.')}. Lookout does not monitor this target until this is fixed."
     )
 
 
@@ -235,10 +235,10 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
     not_visible = [n for n in silent if n.blame is not Blame.APP]
     observations: list[Observation] = []
     not_asked = [n for n in silent if n.reason is NoAnswerReason.CIRCUIT_OPEN]
-    rest = f", {len(not_asked):,} {'was' if len(not_asked) == 1 else 'were'} not asked" if not_asked else ""
+    rest = f", and {len(not_asked):,} {'was' if len(not_asked) == 1 else 'were'} not asked" if not_asked else ""
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN and n.blame is Blame.APP for n in silent)
     if stopped or len(down) == len(run.results) > 0:
-        detail = down[0].detail if down else "nothing came back"
+        detail = down[0].detail if down else "no answer arrived"
         where = "" if at.address in detail else f" from {at.address}{_find_api_path(run)}"
         detail_text = f"{plural(len(down), 'question')} had no answer{where}{rest}: {detail}"
         is_settings_change, cause = _explain_missing_answers_by_settings(run, report)
@@ -270,7 +270,7 @@ CANNOT_ASK: Final = "Lookout cannot ask"
 CANNOT_GRADE: Final = "Lookout cannot grade enough answers"
 CANNOT_READ: Final = "Lookout cannot read the answers"
 NO_ANSWERS_SINCE: Final = "No answers since a change of lookout.toml"
-NO_ANSWERS_THOUGH: Final = "No answers, though lookout.toml is unchanged"
+NO_ANSWERS_THOUGH: Final = "No answers, although lookout.toml is unchanged"
 _MAX_DETAIL_CHARACTERS: Final = 260
 """Maximum number of characters of an error. A longer error would push the next step out of the message."""
 
@@ -304,7 +304,7 @@ def _explain_missing_answers_by_settings(run: LiveRun, report: RunReport) -> tup
         )
     if report.snapshot.settings == last_run.snapshot.settings:
         return False, (
-            f"With the same settings, the run of {last_run.finished_at:%Y-%m-%d %H:%M} UTC had answers, so the "
+            f"The run of {last_run.finished_at:%Y-%m-%d %H:%M} UTC had answers with the same settings, so the "
             "application may have changed."
         )
     return False, ""
@@ -389,13 +389,13 @@ REASON_WORDS: Final[dict[NotifyReason, str]] = {
 
 DELIVERY_WORDS: Final = {
     "rejected": "refused by Slack and only printed here, so no person was notified",
-    "waiting": "not sent yet: Slack did not accept it; Lookout tries again",
+    "waiting": "not sent yet, because Slack did not accept the message; Lookout tries again",
     "printed": "only printed here: Slack is not configured, so no person was notified",
     "sent": "sent now",
 }
 """Maps each delivery status of a message to the words that are printed. The worst status is first."""
 EARLIER_WORDS: Final = {
-    "waiting": "not sent yet: Slack did not accept it; Lookout tries again",
+    "waiting": "not sent yet, because Slack did not accept the message; Lookout tries again",
     "sent": "sent now, late",
 }
 """Maps each delivery status of a message from before the run to the printed words. The worst status is first."""
@@ -412,7 +412,7 @@ def describe_notifications(notifier: Notifier, observations: Sequence[Observatio
         earlier = list_delayed_messages_of_earlier_runs(notifier.store, notifier.target, notifier.run_id, since)
         incidents = notifier.store.load_incidents(notifier.target)
     except WarehouseError as error:
-        return f"Lookout does not know which alerts were sent ({type(error).__name__})"
+        return f"Lookout cannot read which alerts were sent ({type(error).__name__})"
     reasons = {item.incident.fingerprint: item.reason for message in messages for item in message.alert.items}
     silent = [key for key in dict.fromkeys(message.fingerprint for message in observations) if key not in reasons]
     muted = sum(key in incidents and incidents[key].last_notified_at is None for key in silent)

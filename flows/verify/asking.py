@@ -88,7 +88,7 @@ async def ask_until_deadline(run: LiveRun) -> None:
 
 def _format_deadline_reached(run: LiveRun, limit_s: float) -> str:
     return (
-        f"Lookout stopped asking after {limit_s:g} s: {plural(len(run.results), 'answer')} arrived, and all other "
+        f"Lookout stopped asking after {limit_s:g} s. {plural(len(run.results), 'answer')} arrived, and all other "
         "cases were not asked. If the suite needs more time, raise watchdog.run_deadline_s in lookout.toml."
         + (f" {limited[0].upper()}{limited[1:]}." if (limited := run.describe_request_limit()) else "")
     )

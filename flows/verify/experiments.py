@@ -122,7 +122,9 @@ async def _open_on_platform(run: LiveRun, address: DatasetAddress, stack: AsyncE
     )
     dataset = await platform.datasets.find(address.dataset)
     if dataset is None:
-        raise ConfigError(f"{platform.name} has no dataset {address.dataset!r}; `lookout gold push` creates it")
+        raise ConfigError(
+            f"{platform.name} has no dataset {address.dataset!r}; to create it, run `lookout gold push`"
+        )
     cases = frozenset(case.id for case in context.suite.cases)
     examples = await _load_example_ids(platform.datasets, dataset, cases)
     experiment = await platform.experiments.start(dataset, context.run_id, _build_metadata(run, None))

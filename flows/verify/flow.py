@@ -95,7 +95,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None
     async with hold_target_exclusively(request.target, config.prefect.tag, write_line_to_stderr):
         newer = await asyncio.to_thread(find_newer_commit, config, request)
         if newer is not None:
-            message = f"not asked, because {newer} was deployed after {request.commit}"
+            message = f"not asked, because commit {newer} was deployed after commit {request.commit}"
             return Cancelled(name="Superseded", message=message)
         return await _run_verification(request, None)
 

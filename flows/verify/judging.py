@@ -206,7 +206,7 @@ class JudgeStage:
         try:
             await self._stack.__aexit__(kind, error, trace)
         finally:
-            self._store_judging_in_run()
+            self._store_judging_and_add_faults()
 
     async def grade_or_queue_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
         """Grade an answer by a rule, or queue the answer for the judge.
@@ -240,7 +240,7 @@ class JudgeStage:
         if group.is_void:
             self._voids.append(group)
 
-    def _store_judging_in_run(self) -> None:
+    def _store_judging_and_add_faults(self) -> None:
         """Store the figures of judging in the run. Add a fault if the verdicts are unreliable or missing."""
         self._run.judging = judging = self._build_judging(self._run.results)
         if self._voids:
@@ -252,7 +252,9 @@ class JudgeStage:
             and not judging.budget_reached
         ):
             reasons = "; ".join(judging.ungraded_because[:2]) or "the judge was stopped before its first verdict"
-            detail = f"{plural(judging.ungraded, 'answer')} needed a judge but got no verdict: {reasons}"
+            detail = (
+                f"{plural(judging.ungraded, 'answer')} needed a judge, but the judge gave no verdict: {reasons}"
+            )
             self._run.faults.append(Fault(JUDGE_UNAVAILABLE, detail))
 
     def _build_judging(self, results: Sequence[CaseResult]) -> Judging:

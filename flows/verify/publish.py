@@ -42,7 +42,7 @@ async def publish_artifacts(
             await acreate_table_artifact(
                 key=f"{build_artifact_key(name)}-failures",
                 table=worst_first[:MAX_ROWS],
-                description="cases that were not right, worst first",
+                description="cases without a correct answer, worst first",
             )
 
 

@@ -288,7 +288,7 @@ def load_named_baseline(name: str, runs: Path) -> Baseline | None:
     if file is None:
         raise ConfigError(
             f"--baseline {name} is neither a file nor a finished run in {runs}; accepted: {AUTO} (the last "
-            f"accepted run), {NO_BASELINE}, a run's id, the path of its {RESULTS_FILE}"
+            f"accepted run), {NO_BASELINE}, the id of a finished run, or the path of its {RESULTS_FILE}"
         )
     return build_baseline(*read_results(file))
 
@@ -315,4 +315,6 @@ def mark_run_if_judge_changed(run: LiveRun) -> None:
     compared = decide_if_grades_are_comparable(previous.judging.lineages, run.judging.lineages)
     if not compared.allowed:
         run.judge_changed = True
-        run.faults.append(Fault(JUDGE_CHANGED, f"Not compared with run {previous.run_id}: {compared.reason}"))
+        run.faults.append(
+            Fault(JUDGE_CHANGED, f"Lookout did not compare this run with run {previous.run_id}: {compared.reason}")
+        )

@@ -106,7 +106,7 @@ class _Results:
     def add(self, name: str, segment: Segment) -> None:
         """Add the results of a segment. If a case was asked twice, the later result counts."""
         stored_at = parse_time(parse_segment_id(name))
-        questions = dict(_parse_last_questions(segment))
+        questions = dict(_parse_last_question_per_result(segment))
         for line in segment.lines:
             if line.table == "assessments":
                 assessment = Assessment.model_validate_json(line.row_json)
@@ -131,7 +131,7 @@ class _Results:
             )
 
 
-def _parse_last_questions(segment: Segment) -> Iterator[tuple[tuple[str, int], str]]:
+def _parse_last_question_per_result(segment: Segment) -> Iterator[tuple[tuple[str, int], str]]:
     for line in segment.lines:
         if line.table == "results":
             row = json.loads(line.row_json)

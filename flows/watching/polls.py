@@ -18,7 +18,7 @@ from monitors.storage import write_atomically
 FILE_NAME: Final = "watching.json"
 WRITE_EVERY_S: Final = 10.0
 MAX_MISSED_POLLS: Final = 3
-WATCH_TO_DO: Final = "Start `lookout up`; if it is running, the `service` lines in its log show why"
+WATCH_TO_DO: Final = "Start `lookout up`. If it already runs, read the `service` lines in its log"
 
 
 class WatchPoll(Record):
@@ -38,7 +38,10 @@ class WatchPoll(Record):
         return self.at + timedelta(seconds=self.every_s)
 
     def is_late(self, now: datetime) -> bool:
-        """Return whether three polls are missing. The file may be up to `WRITE_EVERY_S` seconds old."""
+        """Return whether three polls in a row were missed.
+
+        The times come from a file that is up to `WRITE_EVERY_S` seconds old.
+        """
         return now - self.at > timedelta(seconds=MAX_MISSED_POLLS * self.every_s + 2 * WRITE_EVERY_S)
 
 
@@ -67,6 +70,6 @@ def list_late_polls(data_folder: Path, now: datetime, target: str | None = None)
 def format_late_polls(late: Sequence[WatchPoll]) -> str:
     """Format which polls are late and the time of each last poll."""
     return "; ".join(
-        f"{poll.name} was last polled at {poll.at:%Y-%m-%d %H:%M} UTC instead of every {poll.every_s:g} s"
+        f"the last poll of {poll.name} was at {poll.at:%Y-%m-%d %H:%M} UTC (expected every {poll.every_s:g} s)"
         for poll in late
     )

@@ -219,7 +219,7 @@ class Watcher:
                 await work()
             except Exception as error:  # noqa: BLE001 - a file or a server can cause an error of any type
                 self._write_line(
-                    f"watching failed; Lookout tries again: {redact(build_fault_from_error(error).detail)}"
+                    f"the watcher failed; Lookout tries again: {redact(build_fault_from_error(error).detail)}"
                 )
             # Files and servers send no events, so they are polled.
             await asyncio.sleep(every_s)
@@ -255,7 +255,7 @@ class Watcher:
         for run_id in check.runs:
             self._write_line(f"found a deploy; Prefect's run {run_id} verifies it")
         for error in check.failed:
-            self._write_line(f"a deploy waits for its run: {error}")
+            self._write_line(f"Lookout could not yet start the run for a deploy: {error}")
         self._record_poll(DEPLOYS, self._now(), EVERY_MINUTE_S)
 
     async def _check_source(self, source: WatchedSource) -> None:
@@ -321,7 +321,7 @@ class Watcher:
         try:
             run = await self._start_follow_run(files)
         except RunNotMade as error:
-            self._write_line(f"{error}; the watcher itself reads the logs")
+            self._write_line(f"{error}; this process reads the logs itself")
             await asyncio.gather(*(self._read_log(self._logs[name], files[name]) for name in names))
         else:
             self._runs.append(run)

@@ -264,5 +264,5 @@ def _remove_passed_cases(observation: Observation, scope: ResolutionScope | None
     if not still_failing:
         return None
     return observation.remove_cases(
-        right, redact(f"Cases that still fail or have not been graded since: {format_ids(still_failing)}.")
+        right, redact(f"These cases still fail, or were not graded since: {format_ids(still_failing)}.")
     )

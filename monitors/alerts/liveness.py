@@ -169,9 +169,9 @@ def name_and_describe_log_silence(silence: LogSilence) -> tuple[str, str]:
     """
     silent, longest = _format_rounded_duration(silence.silent_for), _format_rounded_duration(silence.longest_pause)
     detail = (
-        f"The hallucination log has been silent for {silent}, since {format_utc(silence.last_entry_at)}. Its "
-        f"longest pause in {plural(silence.entries, 'entry', 'entries')} was {longest}. Check that the app still "
-        "writes the log, and that hallucination_log.at is still correct."
+        f"The hallucination log has had no new entry for {silent}, since {format_utc(silence.last_entry_at)}. The "
+        f"longest earlier pause in {plural(silence.entries, 'entry', 'entries')} was {longest}. Check that the app "
+        "still writes the log, and that hallucination_log.at in lookout.toml is correct."
     )
     return LOG_SILENT, detail
 

@@ -165,14 +165,14 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     # The reason for sending. If more cases of a gate failed, they are named too.
     new_cases = [case for item in alert.items for case in item.new_cases]
     if is_drill:
-        why_sent = "Lookout tests itself; no score changes"
+        why_sent = "Lookout tests its own alerts. No score changes"
     elif is_test:
         why_sent = "a person requested this test: no action needed"
     elif new_cases:
         count = plural(len(new_cases), "more case fails", "more cases fail")
         why_sent = remove_invisible_characters(f"{count}: {format_ids(new_cases)}")
     elif len(alert.items) == 1 and (before := alert.items[0].severity_before) is not None:
-        why_sent = f"more severe; it was severity {int(before)}"
+        why_sent = f"more severe than before: it was severity {int(before)}"
     else:
         why_sent = REASON_WORDS[alert.items[0].reason if len(alert.items) == 1 else alert.reason]
 
@@ -185,9 +185,9 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     # The figures of the run, if the alert is about this run only.
     scores, is_scored = "", alert.kind in KINDS_WITH_SCORES
     if is_scored and alert.flat is not None and alert.weighted is not None:
-        scores = f"pass rate {alert.flat}; score {alert.weighted}, in which severe cases count more"
+        scores = f"pass rate {alert.flat}, weighted score {alert.weighted} (severe cases count more)"
     elif is_scored and alert.under_way:
-        scores = "the run is not finished; the scores come later"
+        scores = "the run is not finished, so it has no scores yet"
     in_common = (f"{IN_COMMON_LABEL} {cause}" for cause in alert.in_common)
     explanations = (alert.again, *in_common, *alert.changed)
     is_explained = is_scored or alert.reason is NotifyReason.SILENCED
@@ -318,7 +318,7 @@ def _build_failure_section(item: AlertItem, alert: Alert) -> MessageSection:
     # The fault. Only the owner can decide whether a number or an address belongs to the business.
     finding, finding_label = str(observation.reason), ""
     if observation.failure_kind is FailureKind.PII_DISCLOSURE and _CONTACT.search(finding):
-        finding += ". If this contact is your own, add it to public_contacts"
+        finding += ". If this contact is public, add it to public_contacts in lookout.toml"
     has_check = not item.reason.is_ending and item.reason is not NotifyReason.SILENCED
     if observation.kind is IncidentKind.CASE_FAILURE and has_check:
         finding_label = "Found" if _is_about_traffic(item) else "Failed check"
@@ -328,7 +328,7 @@ def _build_failure_section(item: AlertItem, alert: Alert) -> MessageSection:
     history: list[str] = []
     if not is_alone:
         if item.severity_before is not None:
-            history.append(f"more severe; it was severity {int(item.severity_before)}")
+            history.append(f"more severe than before: it was severity {int(item.severity_before)}")
         elif item.reason is not alert.reason:
             history.append(REASON_WORDS[item.reason])
         if len({sibling.incident.first_commit for sibling in alert.items}) > 1:

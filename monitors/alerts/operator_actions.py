@@ -138,10 +138,10 @@ def _propose_severity_with_reason(item: AlertItem) -> tuple[Severity, str]:
     observation = item.observation
     row = f": {format_policy_row(observation.policy_row)}" if observation.policy_row else ""
     doubt = f"; {format_doubt(observation)}" if observation.unconfirmed else ""
-    return observation.severity, f"the finding was severity {int(observation.severity)}{row}{doubt}"
+    return observation.severity, f"the failure has severity {int(observation.severity)}{row}{doubt}"
 
 
-UNKNOWN_TEXT = "This message is not in this warehouse. Another installation sent it."
+UNKNOWN_TEXT = "This installation does not know this message. Another installation probably sent it."
 ACTION_FINGERPRINT_CHARACTERS = 12
 """Number of hexadecimal digits of a fingerprint that an id contains after the id of the action.
 
@@ -164,11 +164,11 @@ def compute_action_changes(
         return _build_no_change(action, now, ActionEffect.UNKNOWN, UNKNOWN_TEXT)
     match action.kind:
         case ActionKind.ACKNOWLEDGE:
-            return _acknowledge_incidents(action, incidents, now)
+            return _compute_acknowledgement_changes(action, incidents, now)
         case ActionKind.RESOLVE:
-            return _resolve_incidents(action, incidents, now)
+            return _compute_resolution_changes(action, incidents, now)
         case ActionKind.FALSE_ALARM:
-            return _resolve_and_silence_false_alarms(context, incidents, now, settings)
+            return _compute_false_alarm_changes(context, incidents, now, settings)
         case ActionKind.ADD_TO_GOLD:
             return _draft_gold_cases(context, now, account_patterns)
         case _:
@@ -183,25 +183,30 @@ def _select_incidents(context: ActionContext) -> tuple[Incident, ...]:
     return tuple(incident for incident in context.incidents if incident.fingerprint in shown)
 
 
-def _acknowledge_incidents(action: OperatorAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
+def _compute_acknowledgement_changes(
+    action: OperatorAction, incidents: Sequence[Incident], now: datetime
+) -> ActionChanges:
     unacknowledged = [incident for incident in incidents if incident.state is IncidentState.OPEN]
     if not unacknowledged:
         return _build_no_change(
             action, now, ActionEffect.NOTHING_TO_DO, _format_no_action_needed(incidents), incidents
         )
     changed = tuple(incident.acknowledge() for incident in unacknowledged)
-    text = f"{plural(len(unacknowledged), 'incident')} acknowledged; no reminders unless it gets worse"
+    text = f"{plural(len(unacknowledged), 'incident')} acknowledged. No reminders unless a fault gets worse"
     return ActionChanges(outcome=_build_outcome(action, now, incidents, text), incidents=changed)
 
 
-def _resolve_incidents(action: OperatorAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
+def _compute_resolution_changes(
+    action: OperatorAction, incidents: Sequence[Incident], now: datetime
+) -> ActionChanges:
     unresolved = [incident for incident in incidents if not incident.is_resolved]
     if not unresolved:
         return _build_no_change(
             action, now, ActionEffect.NOTHING_TO_DO, _format_no_action_needed(incidents), incidents
         )
     text = (
-        f"{plural(len(unresolved), 'incident')} resolved by hand; if a run finds the fault again, you get an alert"
+        f"{plural(len(unresolved), 'incident')} resolved by hand. If a run finds the fault again, Lookout sends an "
+        "alert"
     )
     return ActionChanges(
         outcome=_build_outcome(action, now, incidents, text),
@@ -209,7 +214,7 @@ def _resolve_incidents(action: OperatorAction, incidents: Sequence[Incident], no
     )
 
 
-def _resolve_and_silence_false_alarms(
+def _compute_false_alarm_changes(
     context: ActionContext, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
 ) -> ActionChanges:
     """Return the changes that label the findings as wrong, and that resolve and silence their incidents.
@@ -220,7 +225,8 @@ def _resolve_and_silence_false_alarms(
     silenced = {item.incident.fingerprint: item for item in context.items}
     until = now + timedelta(hours=settings.false_alarm_quiet_h)
     text = (
-        f"{plural(len(incidents), 'finding')} marked as a false alarm; no alerts until {until:%Y-%m-%d %H:%M} UTC"
+        f"{plural(len(incidents), 'finding')} marked as a false alarm. Lookout sends no alerts about this until "
+        f"{until:%Y-%m-%d %H:%M} UTC"
     )
     unresolved = (incident for incident in incidents if not incident.is_resolved)
     return ActionChanges(
@@ -267,7 +273,7 @@ def _draft_gold_cases(context: ActionContext, now: datetime, account_patterns: A
         text = "Nothing to draft: the question is already a gold case, or the message has no question."
         return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, text)
     drafts = tuple(draft_gold_case(action, item, context.conversations, account_patterns) for item in wanted)
-    text = f"{plural(len(drafts), 'case')} drafted; a case joins the suite only after a person has reviewed it"
+    text = f"{plural(len(drafts), 'case')} drafted. A person must review a case before it joins the suite"
     about = [item.incident for item in wanted]
     return ActionChanges(outcome=_build_outcome(action, now, about, text), drafts=drafts)
 

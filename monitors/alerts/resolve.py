@@ -134,9 +134,9 @@ def build_resolution_scope(
 
 
 CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
-    IncidentKind.CASE_FAILURE: "Asked again: the fault did not occur.",
-    IncidentKind.HALLUCINATION: "Closed: the fault did not occur again.",
-    IncidentKind.DEPLOY_FAILURE: "The deploy is served again.",
+    IncidentKind.CASE_FAILURE: "Lookout asked again. This fault did not occur.",
+    IncidentKind.HALLUCINATION: "Closed, because the fault did not occur again.",
+    IncidentKind.DEPLOY_FAILURE: "The application is available again.",
     IncidentKind.APP_DOWN: "The application answers again.",
     IncidentKind.DRIFT: "The drift test no longer finds a drift.",
     IncidentKind.JUDGE_VOID: "The judge grades the known answers correctly again.",
@@ -147,10 +147,10 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
 
 ANSWERS_AGAIN: Final = "The application answered the questions of this run."
 """The reason for a recovery after an outage that Lookout's own settings may have caused."""
-LEFT_SUITE: Final = "The suite no longer has this case, so Lookout no longer asks it. The fault may still exist."
+LEFT_SUITE: Final = "This case is no longer in the suite, so Lookout cannot check it. The fault may still exist."
 
 TARGET_REMOVED: Final = (
-    "The configuration no longer has this target, so Lookout no longer checks it. The fault may still exist."
+    "This target is no longer in the configuration, so Lookout cannot check it. The fault may still exist."
 )
 
 
@@ -195,13 +195,13 @@ def _format_recovery_reason(incident: Incident, scope: ResolutionScope) -> str:
     if incident.case_id in scope.passed:
         if _has_changed_gold(incident, incident.case_id, scope):
             return ANOTHER_GOLD
-        return "Asked again: the answer is now correct."
+        return "Lookout asked again. The answer is now correct."
     return CLEARED_WORDS[incident.kind] + " The case still fails for another reason."
 
 
 ANOTHER_GOLD: Final = (
-    "Asked again: the answer is correct, but the expected answer in the suite has changed. The bot may still give "
-    "the same answer as before."
+    "The answer is now correct, but the expected answer in the suite has changed. The bot may still give the same "
+    "answer as before."
 )
 
 

@@ -51,8 +51,8 @@ class WatchdogSettings(BaseModel):
     )
     log_silence_floor_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=6.0,
-        description="Shortest time in hours without a log entry that Lookout reports. Lookout never reports a "
-        "shorter silence, even for a log that is usually busy.",
+        description="Shortest silence of a log, in hours, that Lookout reports. Lookout never reports a shorter "
+        "silence, even if the log is usually busy.",
     )
 
 
@@ -69,8 +69,8 @@ class AlertSettings(BaseModel):
         default=None,
         min_length=1,
         description="Channel for alerts about the application: an id (C0123456789) or a name (#alerts). Required "
-        "with a bot token; an incoming webhook always posts to its own channel. If you set an id and the bot has "
-        "the scope channels:history, Lookout can find a message whose confirmation was lost, and does not send it "
+        "with a bot token. An incoming webhook always posts to its own channel. With an id and the scope "
+        "channels:history, Lookout can find a message whose confirmation was lost, and does not send the message "
         "twice.",
     )
     slack_monitor_channel: str | None = Field(
@@ -124,8 +124,8 @@ class AlertSettings(BaseModel):
     group_limit: Annotated[int, Field(ge=1, le=10)] = Field(
         default=3,
         description=(
-            "Maximum number of failures (1 to 10) that one message shows in full. Of all other "
-            "failures, the message gives only the number."
+            "Maximum number of failures (1 to 10) that one message shows in full. The message only counts "
+            "all other failures."
         ),
     )
     excerpt_characters: Annotated[int, Field(ge=40, le=1000)] = Field(

@@ -50,6 +50,6 @@ def _build_silenced_item(incident: Incident) -> AlertItem:
         seen_at=incident.last_seen_at,
         blame=Blame.MONITOR if incident.kind in ABOUT_THE_MONITOR else Blame.APP,
         commit=incident.first_commit,
-        reason=redact(f"Last seen by run {incident.last_run_id}; no alert was sent."),
+        reason=redact(f"Run {incident.last_run_id} saw this fault last. Lookout sent no alert."),
     )
     return AlertItem(incident=incident, observation=observation, reason=NotifyReason.SILENCED)

@@ -96,7 +96,7 @@ def _format_part(part: MessageSection, number: str) -> list[Text]:
         rows.append(_build_labelled_line("Note", part.doubt))
     if part.flaky:
         rows.append(
-            _build_labelled_line("Note", f"flaky: {part.flaky}; a flaky case alone does not decide the verdict")
+            _build_labelled_line("Note", f"flaky: {part.flaky}. A flaky case alone does not decide the verdict")
         )
     for n, case in enumerate(part.examples, start=1):
         rows += [Text(""), *_format_part(case, f"{number}{n}.")]

@@ -27,11 +27,11 @@ CENSUS_WORDS: Final[dict[CensusKind, str]] = {
     CensusKind.DISCLOSURE: "Personal data disclosed",
     CensusKind.ERROR_LEAK: "Error shown as an answer",
     CensusKind.NO_ANSWER: "No answer",
-    CensusKind.WRONG_LANGUAGE: "Answer in another language than the question",
+    CensusKind.WRONG_LANGUAGE: "Answer not in the language of the question",
     CensusKind.REFUSAL: "Declined to answer",
 }
 _MORE_WORDS: Final[dict[CensusKind, str]] = {
-    CensusKind.WRONG_LANGUAGE: "More answers in another language than the question",
+    CensusKind.WRONG_LANGUAGE: "More answers not in the language of the question",
     CensusKind.REFUSAL: "More refusals than usual",
 }
 
@@ -100,7 +100,11 @@ class Ending(NamedTuple):
 
 def format_rate(rate: CensusRate) -> str:
     """Format a rate: ``140 of 552 (25.4 %)``."""
-    return str(_build_count(rate)) if rate.graded else "unknown: no conversation could be graded for this kind"
+    return (
+        str(_build_count(rate))
+        if rate.graded
+        else "unknown: Lookout could not grade any conversation for this kind"
+    )
 
 
 def format_percent(share: float) -> str:
@@ -305,7 +309,9 @@ def _explain_end_by_no_findings(rate: CensusRate, earlier: Sequence[NightlyCensu
     if not surely and len(without) < MIN_QUIET_NIGHTS:
         return ""
     nightly_runs = "this night" if len(without) == 1 else f"the last {len(without)} nights"
-    last = last_found and f" The last conversation with it ended at {last_found.last_at:%Y-%m-%d %H:%M} UTC."
+    last = (
+        last_found and f" The last conversation with this fault ended at {last_found.last_at:%Y-%m-%d %H:%M} UTC."
+    )
     return f"None of the {plural(conversations, 'conversation')} of {nightly_runs} had this fault.{last or ''}"
 
 
@@ -325,7 +331,7 @@ def _explain_end_by_usual_rate(rate: CensusRate, earlier: Sequence[NightlyCensus
         )
     if compute_increase_p_value(now, level.raised) > MAX_END_CHANCE:
         return ""
-    return f"The rate is back to its earlier level: {now}; before: {level.usual}."
+    return f"The rate is back at its earlier level. Now: {now}. Before: {level.usual}."
 
 
 def _build_count(rate: CensusRate) -> CensusCount:

@@ -14,8 +14,8 @@ FAILURE_TITLES: Final = {kind: failure.capitalize() for kind, failure in FAILURE
 
 DISPUTED_TITLE: Final = "Rules and judge disagree"
 DISPUTED_TO_DO: Final = (
-    "Compare the answer with the gold. If it is wrong, treat it as a failure. If it is right, mark this alert as "
-    "a false alarm."
+    "Compare the answer with the gold. If the answer is wrong, treat it as a failure. If the answer is right, mark "
+    "this alert as a false alarm."
 )
 """Advice for an answer that the rules pass and a judge fails."""
 
@@ -33,19 +33,20 @@ KIND_WORDS: dict[IncidentKind, str] = {
 
 KIND_TO_DO: Final[dict[IncidentKind, str]] = {
     IncidentKind.CASE_FAILURE: "Open the report. Then roll back the deploy, or acknowledge the alert.",
-    IncidentKind.HALLUCINATION: "Find the document that is missing or outdated. Users ask about this topic.",
+    IncidentKind.HALLUCINATION: "Users ask about this topic. Find the document that is missing or outdated.",
     IncidentKind.DEPLOY_FAILURE: (
         "Read the build's log. If the application is not running now, deploy the last commit that worked."
     ),
     IncidentKind.APP_DOWN: (
-        "Open the application by hand. Until it answers again, Lookout cannot check its answers."
+        "Open the application in a browser. Lookout cannot check answers until the application answers again."
     ),
     IncidentKind.GATE_FAIL: (
         "Read the new failures in the report. Roll back the deploy that caused them, or fix them."
     ),
     IncidentKind.DRIFT: "Compare the nights before and after the change: lookout sql 'from nightly_trend'",
     IncidentKind.JUDGE_VOID: (
-        "Check the provider and the model's name. The judge's grades do not count, so these answers are ungraded."
+        "Check the judge's provider and the name of its model. Its grades do not count, so these answers are "
+        "ungraded."
     ),
 }
 """Advice for each kind of incident, in the last line of a message."""
@@ -127,7 +128,7 @@ def format_doubt(observation: Observation) -> str:
     return (
         "unconfirmed: a person must decide"
         if is_disputed(observation)
-        else ("not confirmed: only one judge found it")
+        else ("not confirmed: only one judge found this failure")
     )
 
 

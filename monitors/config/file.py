@@ -64,8 +64,8 @@ class TargetConfig(BaseModel):
     )
     previous_url: HttpUrl | None = Field(
         default=None,
-        description="address of the previous build. There, Lookout also asks the failed cases of severity 2 and "
-        "3, to see whether they failed before. {commit} is replaced with the commit of the last accepted run",
+        description="address of the previous build. Lookout also asks this build the failed cases of severity 2 "
+        "and 3, to see whether they failed before. {commit} is replaced with the commit of the last accepted run",
     )
     environment: Environment = Field(
         default=Environment.STAGING,
@@ -124,11 +124,9 @@ class TargetConfig(BaseModel):
     def _require_valid_placeholders(cls, url: str | None) -> str | None:
         unknown = set(re.findall(r"\{[^{}]*\}", url or "")) - {"{commit}"}
         if unknown:
-            raise ValueError(
-                f"the address may contain only {{commit}} in braces; found {', '.join(sorted(unknown))}"
-            )
+            raise ValueError(f"an address with only {{commit}} in braces, without {', '.join(sorted(unknown))}")
         if re.search(r":[^/@]*\{commit\}", (url or "").partition("://")[2].partition("/")[0]):
-            raise ValueError("write the port as a number: {commit} may be used only in the host or the path")
+            raise ValueError("an address with a number as the port. Use {commit} only in the host or the path")
         return url
 
     @field_validator("url", "previous_url")
@@ -136,9 +134,9 @@ class TargetConfig(BaseModel):
     def _require_no_password(cls, url: str | None) -> str | None:
         if url is not None and URL_CREDENTIALS.search(url):
             raise ValueError(
-                "write the address without user and password. Put the credentials in the environment "
-                "([targets.NAME.login], LOOKOUT_API_TOKEN), because people can see this file and the parameters "
-                "of a run"
+                "an address without user name and password. Put the credentials in the environment "
+                "([targets.NAME.login] or LOOKOUT_API_TOKEN), because other people can see this file and the "
+                "parameters of a run"
             )
         return url
 
@@ -148,7 +146,7 @@ class TargetConfig(BaseModel):
         try:
             return None if written is None else str(parse_dataset_address(written))
         except ConfigError as error:
-            raise ValueError(f"not a valid dataset address: {error}") from None
+            raise ValueError(f"the address of a dataset: {error}") from None
 
     def with_suite(self, suite: Path) -> Self:
         """Return the target with another suite."""
@@ -166,7 +164,7 @@ class TargetConfig(BaseModel):
     def _require_browser_for_login(self) -> Self:
         if self.login is not None and self.probe.driver != "browser":
             raise ValueError(
-                "remove the login: it works only for targets that Lookout asks through their page, not with "
+                "remove the login. Lookout can sign in only on a page (probe.driver = 'browser'), not with "
                 f"probe.driver = {self.probe.driver!r}"
             )
         return self
@@ -204,7 +202,9 @@ class PrefectSettings(BaseModel):
     @classmethod
     def _require_valid_prefix(cls, prefix: str) -> str:
         if prefix and not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", prefix):
-            raise ValueError('use lowercase letters, digits and single dashes, beginning with a letter: "team-a"')
+            raise ValueError(
+                'lowercase letters, digits and single dashes, with a letter at the beginning, such as "team-a"'
+            )
         return prefix
 
     @property
@@ -311,7 +311,7 @@ class Config(BaseModel):
     @classmethod
     def _refuse_drill_target(cls, targets: dict[str, TargetConfig]) -> dict[str, TargetConfig]:
         if DRILL_TARGET in targets:
-            raise ValueError(f"choose another target name: Lookout stores its drills under {DRILL_TARGET}")
+            raise ValueError(f"choose another target name: {DRILL_TARGET} is reserved for the drills of Lookout")
         return targets
 
     def find_tracing_settings_with_defaults(self, target: str) -> TracingSettings | None:
@@ -375,7 +375,7 @@ def load_config(path: Path) -> Config:
         text = path.read_text(encoding="utf-8-sig")  # some editors on Windows put a byte-order mark before it
     except FileNotFoundError:
         raise ConfigError(
-            f"{path} does not exist; `lookout init` creates it; for another file, use --config"
+            f"{path} does not exist. Create it with `lookout init`, or choose another file with --config"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from error
@@ -395,10 +395,8 @@ def load_config(path: Path) -> Config:
 def _format_toml_advice(text: str) -> str:
     first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
     if re.match(r"\s*(?:---|[\w-]+:(?:\s|$))", first):
-        return (
-            "this looks like YAML, but TOML needs [targets.bot] and key = value; `lookout init` writes a valid file"
-        )
-    return "fix that line, or see docs/configuration.md"
+        return "this looks like YAML. TOML needs [targets.bot] and key = value. `lookout init` writes a valid file"
+    return "fix this line (see docs/configuration.md)"
 
 
 def _check_domain_packs(target: TargetConfig, place: str) -> None:

@@ -42,8 +42,8 @@ def refuse_production_settings(config: Config, target: str, environment: Mapping
         conflicts += iterate_production_conflicts(config.langsmith, environment)
     conflicts += iterate_judge_key_conflicts(config.judge, environment)
     if conflicts:
-        why = " It writes experiments." if experiments else ""
-        why = " Its suite may run only against staging, because it has a table `langsmith`." if tracing else why
+        why = " The run writes experiments." if experiments else ""
+        why = " A target with a table `langsmith` may run only against staging." if tracing else why
         problems = "".join(f"\n  {line}" for line in dict.fromkeys(conflicts))
         raise ConfigError(
             f"targets.{target}: a run would use production's settings, so Lookout does not start it.{why}{problems}"
@@ -154,12 +154,13 @@ def _iterate_traffic_source_conflicts(
             and (_normalise_host_and_port(source.api_url), source.project) == own_project
         ):
             yield (
-                f"langsmith.project is {settings.project!r}, from which {place} reads production: "
+                f"langsmith.project is {settings.project!r}, but {place} reads production from this project: "
                 "set a different project"
             )
         if own_key and environment.get(source.key_env) == own_key:
             yield (
-                f"{place} reads production with the key {settings.key_env} (langsmith.key_env): set a different key"
+                f"{place} reads production with the key in {settings.key_env} (langsmith.key_env): set a different "
+                "key"
             )
 
 

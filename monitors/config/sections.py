@@ -118,7 +118,7 @@ class ScheduleSettings(BaseModel):
         try:
             return name if name is None else ZoneInfo(name).key
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError("must be a zone of the tz database, such as UTC or Asia/Kolkata") from error
+            raise ValueError("a zone of the tz database, such as UTC or Asia/Kolkata") from error
 
 
 class DrillSettings(BaseModel):
@@ -272,7 +272,7 @@ class TriggerSettings(BaseModel):
         if self.workflow is not None and self.event_name != GitHubEvent.WORKFLOW_RUN:
             raise ValueError('remove `workflow`: it works only with event = "workflow_run"')
         if self.provider is not DeploySender.STANDARD and "/" not in self.repository:
-            raise ValueError("`repository` is owner/name")
+            raise ValueError("`repository` must have the form owner/name")
         return self
 
 
@@ -291,8 +291,8 @@ class DeploySettings(BaseModel):
     )
     first_poll: FirstPoll = Field(
         default=FirstPoll.NOTE,
-        description="what Lookout does with the commit that it finds when it polls a target for the first time: "
-        "note (record the commit, but do not verify it, because it was deployed before Lookout started) or verify",
+        description="what Lookout does with the commit that its first poll of a target finds: note (only record "
+        "the commit, because it was deployed before Lookout started) or verify",
     )
     failures_before_alert: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=5,
@@ -312,8 +312,8 @@ _PLACE: Final = r"^[a-z][a-z0-9+.-]*://\S+$"
 def _require_no_credentials(place: str) -> str:
     if URL_CREDENTIALS.search(place) or "?" in place:
         raise ValueError(
-            "write the address without credentials or a query (?…); set an object store's keys in the environment "
-            "(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_APPLICATION_CREDENTIALS, …)"
+            "an address without credentials and without a query (?…). Set the keys of an object store in the "
+            "environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_APPLICATION_CREDENTIALS, …)"
         )
     return place
 
@@ -339,8 +339,8 @@ class WarehouseSettings(BaseModel):
         default=None,
         ge=1,
         description="number of days after which Lookout removes questions and answers, and replaces the ids of "
-        "real conversations with pseudonyms, which it computes with LOOKOUT_AGE_KEY. If this setting is missing, "
-        "Lookout removes nothing",
+        "real conversations with pseudonyms (computed with LOOKOUT_AGE_KEY). Without this setting, Lookout removes "
+        "nothing",
     )
     export_folder: Path | None = Field(
         default=None,
@@ -351,8 +351,8 @@ class WarehouseSettings(BaseModel):
         default=3,
         ge=1,
         description=(
-            "number of days, up to and including yesterday, that Lookout exports each night. With a "
-            "number above 1, it also exports rows that arrive late"
+            "number of days that Lookout exports each night. The last of these days is yesterday. With a "
+            "number above 1, Lookout also exports rows that arrive late"
         ),
     )
     compact_after_days: int = Field(
@@ -397,7 +397,7 @@ def _require_ip_network(text: str) -> str:
     try:
         ip_network(text)
     except ValueError:
-        raise ValueError("must be an IP address, or a network as address/prefix length") from None
+        raise ValueError("an IP address, or a network as address/prefix length") from None
     return text
 
 

@@ -71,7 +71,7 @@ class DomainVocabulary(Record):
     )
     events: Lexicon = Field(
         default=(),
-        description='words for events. "3 days before" such an event is a time of its own, not a look-back period',
+        description='words for events. "3 days before" such an event is an ordinary time, not a look-back period',
     )
     variants: Lexicon = Field(
         default=(), description='words that follow the name of a variant, such as "plan" in "the Pro plan"'
@@ -187,7 +187,7 @@ def read_pack_file(path: Path, form: type[PackFile], problem: type[ConfigError] 
     try:
         return form.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
-        raise problem(f"{path}: cannot be read as UTF-8 text: {error}") from error
+        raise problem(f"{path}: Lookout cannot read this file as UTF-8 text: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise problem(f"{path}: not valid TOML: {error}") from error
     except ValidationError as error:

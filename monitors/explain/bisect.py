@@ -33,10 +33,9 @@ RANDOM_FAILURE_PRIOR: Final = 0.08
 MIN_INFORMATION_BITS: Final = 0.002
 """Minimum expected information of a question in bits. The search ends if no question reaches this minimum."""
 STAY_SHARE: Final = 0.97
-"""Minimum share of the best expected information for which Lookout stays on the same build.
+"""Lookout stays on the current build if its best question gives at least this share of the expected information.
 
-If a question on the build of the previous question gives at least this share, it is asked next. Lookout then does
-not have to open another page.
+The share is relative to the best question on any build. To stay avoids opening another page.
 """
 
 
@@ -131,7 +130,7 @@ class BuildSearch:
 
     def __init__(self, builds: int, cases: int) -> None:
         if builds <= 1 or cases < 1:
-            raise ValueError(f"a search needs at least two builds and one case, got {builds} and {cases}")
+            raise ValueError(f"a search needs at least two builds and one case, got builds={builds}, cases={cases}")
         self.builds = builds
         self._kinds, other_cause = (KINDS, OTHER_CAUSE_PRIOR) if cases > 1 else (SINGLE_CASE_KINDS, 0.0)
         self._answers = [_CaseAnswers(builds, self._kinds, other_cause) for _ in range(cases)]

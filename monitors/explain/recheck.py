@@ -136,7 +136,7 @@ def build_previous_address(template: str, commit: str | None, verified_commit: s
     if COMMIT_PLACEHOLDER not in template:
         return template
     if commit is None:
-        raise ValueError("no accepted run recorded a commit, so Lookout cannot fill in previous_url")
+        raise ValueError("no accepted run has a commit, so Lookout cannot replace {commit} in previous_url")
     if not _SAFE_COMMIT.fullmatch(commit):
         raise ValueError("the commit of the last accepted run has characters that are not allowed in an address")
     return template.replace(COMMIT_PLACEHOLDER, commit)

@@ -94,7 +94,7 @@ def find_run_changes(
 
 
 CHANGED_LIMITS_TEXT: Final = (
-    "the gate has other limits than in that run (`[gate]` in lookout.toml, or the command line)"
+    "the gate's limits differ from the last PASS (`[gate]` in lookout.toml, or the command line)"
 )
 
 
@@ -118,7 +118,7 @@ def _build_changes_for_worse_answers(comparison: Comparison) -> Iterator[RunChan
     if failing:
         more = f" and {len(failing) - MAX_NAMES:,} more" if len(failing) > MAX_NAMES else ""
         evidence = (
-            f"{plural(len(failing), 'case')} right before and wrong now: {', '.join(failing[:MAX_NAMES])}{more}"
+            f"{plural(len(failing), 'case')} changed from right to wrong: {', '.join(failing[:MAX_NAMES])}{more}"
         )
         yield _build_change(ChangeKind.UNKNOWN, evidence)
 
@@ -217,7 +217,7 @@ def _find_document_version_changes(before: RunSnapshot, now: RunSnapshot) -> Ite
     yield from changed[:MAX_NAMES]
     if len(changed) > MAX_NAMES:
         more = plural(len(changed) - MAX_NAMES, "other document")
-        yield _build_change(ChangeKind.CONTENT, f"{more} changed too, of {len(both):,} with a version")
+        yield _build_change(ChangeKind.CONTENT, f"{more} changed too (of {len(both):,} compared documents)")
 
 
 def _find_page_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
@@ -369,7 +369,7 @@ def _find_documents_with_changed_answers(pairs: Sequence[_Pair]) -> list[Cause]:
 def _build_document_answers_change(cause: Cause, now: RunSnapshot) -> RunChange:
     name = str(cause.conditions["document"])
     gone = "" if name in now.documents else "; no answer cites this document any more"
-    others = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"
+    others = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other answer')}"
     return _build_change(
         ChangeKind.CONTENT,
         f"answers about {name} changed: {cause.failed:,} of {cause.cases:,}, and {others}{gone}",
@@ -398,8 +398,8 @@ def _find_language_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
         total = sum(pair.before.language is old for pair in pairs)
         yield _build_change(
             ChangeKind.MODEL,
-            f"the application answers in {_LANGUAGE_NAMES[new]}: {count:,} of {plural(total, 'answer')} that "
-            f"{'was' if total == 1 else 'were'} in {_LANGUAGE_NAMES[old]}",
+            f"the application now answers in {_LANGUAGE_NAMES[new]}: {count:,} of {plural(total, 'answer')} that "
+            f"{'was' if total == 1 else 'were'} in {_LANGUAGE_NAMES[old]} before",
         )
 
 
@@ -441,7 +441,7 @@ def _find_citation_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
         old, new = (sum(bool(getattr(pair, side).cited) for pair in answered) for side in ("before", "now"))
         yield _build_change(
             ChangeKind.APPLICATION,
-            (f"{new:,} of {plural(len(answered), 'answer')} cite a source; before: {old:,}"),
+            (f"{new:,} of {plural(len(answered), 'answer')} cite a source, {old:,} before"),
         )
 
 
@@ -486,7 +486,9 @@ def _find_latency_change(pairs: Sequence[_Pair], before: RunSnapshot, now: RunSn
     )
     concurrency, earlier = now.concurrency, before.concurrency
     if concurrency and earlier and max(concurrency / earlier, earlier / concurrency) >= CONCURRENCY_RATIO:
-        yield _build_change(ChangeKind.UNKNOWN, f"{text}; up to {concurrency} were asked at once, {earlier} before")
+        yield _build_change(
+            ChangeKind.UNKNOWN, f"{text}; Lookout asked up to {concurrency} questions at once, {earlier} before"
+        )
     else:
         yield _build_change(ChangeKind.APPLICATION, text)
 

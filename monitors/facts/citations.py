@@ -131,7 +131,7 @@ def is_citation_form_or_raise(written: str) -> bool:
     if written in _FORMS:
         return True
     if re.fullmatch(r"[a-z-]+", written):
-        raise ValueError(f"{written!r} is not a citation form; the forms are {', '.join(_FORMS)}")
+        raise ValueError(f"a citation form ({', '.join(_FORMS)}) or a regular expression, not {written!r}")
     return False
 
 

@@ -330,7 +330,7 @@ class Unread(NamedTuple):
         """Return the reason why the text stays ungraded."""
         length = self.end - self.start
         return (
-            f"{length:,} characters in the middle were not read, because the text is longer than "
+            f"Lookout did not read {length:,} characters in the middle, because the text is longer than "
             f"{MAX_TEXT_LENGTH:,} characters"
         )
 

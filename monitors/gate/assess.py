@@ -55,9 +55,11 @@ FLOORS = (
     PolicyRow(
         kind=FailureKind.SHOULD_HAVE_REFUSED,
         floor=Severity.MAJOR,
-        why=("it answered a question that it must refuse"),
+        why="the application answered a question that it must refuse",
     ),
-    PolicyRow(kind=FailureKind.UNSUPPORTED_CLAIM, floor=Severity.MAJOR, why="it made a claim without a source"),
+    PolicyRow(
+        kind=FailureKind.UNSUPPORTED_CLAIM, floor=Severity.MAJOR, why="the answer makes a claim without a source"
+    ),
     PolicyRow(
         kind=FailureKind.ERROR_LEAK, floor=Severity.MAJOR, why="users see internal errors of the application"
     ),

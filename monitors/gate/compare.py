@@ -99,7 +99,10 @@ def compare_with_baseline(
     refused = differences
     if before.verdict is not Verdict.PASS or before.interrupted:
         fault = "was stopped" if before.interrupted else f"has the verdict {before.verdict}"
-        refused = (f"it {fault}, but a baseline must be a finished run with the verdict PASS", *differences)
+        refused = (
+            f"the earlier run {fault}, but a baseline must be a finished run with the verdict PASS",
+            *differences,
+        )
     comparison_base = Comparison(
         baseline_run_id=before.run_id,
         baseline_target=before.target.name,
@@ -195,7 +198,7 @@ def _list_run_differences(
 ) -> Iterator[str]:
     """Yield the differences that make two runs incomparable."""
     if before.run_id == run_id:
-        yield "it is the same run"
+        yield "a run cannot be its own baseline"
     if before.suite_sha256 != suite_sha256:
         yield (
             f"the suite changed from {before.suite_sha256[:_HASH_CHARACTERS]} to {suite_sha256[:_HASH_CHARACTERS]}"

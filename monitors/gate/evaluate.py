@@ -137,7 +137,7 @@ def _format_judge_off_note(judging: Judging, assessments: Sequence[Assessment]) 
     answers = max(0, judging.needed_judge_count - unrated)
     counts = [f"{answers} of {plural(judging.answers, 'answer')} left ungraded"] if answers else []
     counts += [f"{plural(unrated, 'report')} not rated"] if unrated else []
-    return f"the judge is off ({judging.why}): {', '.join(counts) or 'no answer needed it'}"
+    return f"the judge is off ({judging.why}): {', '.join(counts) or 'no answer needed the judge'}"
 
 
 def _format_judge_notes(judging: Judging) -> Iterator[str]:
@@ -346,7 +346,7 @@ def _build_gate_inputs(
     )
 
 
-DOWN: Final = "the app did not serve"
+DOWN: Final = "the app was not available"
 
 
 def _find_outage_reason(results: Sequence[CaseResult]) -> str | None:
@@ -358,7 +358,7 @@ def _find_outage_reason(results: Sequence[CaseResult]) -> str | None:
     if (not stopped and not nothing) or (asked and all(n.reason is NoAnswerReason.OLD_JOB for n in asked)):
         return None  # an app that returns old jobs is up; coverage reports that nothing was graded
     if not asked:
-        return f"{DOWN}; Lookout asked no questions"
+        return f"{DOWN}, so Lookout asked no questions"
     last = asked[-1]
     if last.reason in NOT_READ:
         return f"Lookout could not read any answer: {last.detail}"

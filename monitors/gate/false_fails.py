@@ -38,7 +38,7 @@ NOISE_SAMPLES: Final = 40
 RUNS_PER_NOISE: Final = 15
 """Number of simulated runs for each of the `NOISE_SAMPLES` random samples of the noise.
 
-The interval is computed from all 600 runs together.
+The confidence interval is computed from the 600 runs of all samples together.
 """
 
 REPEAT_OPTIONS: Final = (1, 2, 3, 5)

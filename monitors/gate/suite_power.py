@@ -87,7 +87,7 @@ def _list_suite_shortfalls(
         words for theme, words in THEME_WORDS.items() if getattr(settings.themes, theme) and not themes[theme]
     ]
     if wanted and missing:
-        yield f"no severity-3 case has a type about {' or '.join(missing)}"
+        yield f"the suite has no severity-3 case about {' or '.join(missing)}"
 
 
 def _count_cases_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCount]:

@@ -117,9 +117,8 @@ def list_severity_3_failure_reasons(run: GateInputs) -> list[VerdictReason]:
     flaky = [case for case in run.flaky if case.case_id in ids]
     if len(severe) == len(flaky) < MIN_FLAKY_FOR_VETO:
         text = (
-            f"1 severity-3 failure is the failure of a flaky case ({flaky[0].text}). The failure sends an alert "
-            "but does "
-            "not fail the run on its own"
+            f"the only severity-3 failure is a flaky case ({flaky[0].text}). This failure sends an alert, but "
+            "alone it does not fail the run"
         )
         return [VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=ids, decisive=False)]
     some = f" ({len(flaky)} of them flaky)" if flaky else ""
@@ -273,7 +272,7 @@ def _build_rating_drop_reason(run: GateInputs, change: RubricChange, before: Rat
     named = (f"{fall.case_id} ({fall.before:g} to {fall.now:g})" for fall in change.fell[:_MAX_FALLS_NAMED])
     text = (
         f"the average rating of the {plural(change.shared, 'report')} that both runs rated fell from "
-        f"{change.before:.2f} to {change.now:.2f}; a drop of more than {limit:g} fails; "
+        f"{change.before:.2f} to {change.now:.2f}. The maximum drop is {limit:g}. "
         f"{plural(len(change.fell), 'report')} got a lower rating: {', '.join(named)}"
     )
     return VerdictReason(
@@ -307,7 +306,7 @@ def list_regression_reasons(run: GateInputs) -> list[VerdictReason]:
     changes = "; ".join(_format_severity_change(comparison, severity) for severity in severities)
     text = f"compared with run {comparison.baseline_run_id}: {changes}"
     if not lasting:
-        text += "; without one flaky case, chance could explain the difference"
+        text += ". Without one flaky case, chance can explain the difference"
     ids = comparison.newly_failing
     decisive = run.settings.fail_on_regression and lasting
     return [VerdictReason(kind=ReasonKind.REGRESSION, text=text, case_ids=ids, decisive=decisive)]
@@ -376,8 +375,8 @@ def _build_language_gap_reason(gap: ParityGap, run: GateInputs) -> VerdictReason
     target = gap.target or 0.0
     holds = (gap.english_only - gap.other_only - spare) / gap.pairs > target
     text = (
-        f"{gap.language} is {_format_points(gap.gap)} behind English over {plural(gap.pairs, 'pair')} (95 % CI "
-        f"{100 * gap.low:.1f} to {100 * gap.high:.1f}); the limit is {_format_points(target)}"
+        f"accuracy in {gap.language} is {_format_points(gap.gap)} below English in {plural(gap.pairs, 'pair')} of "
+        f"questions (95 % CI {100 * gap.low:.1f} to {100 * gap.high:.1f}); the limit is {_format_points(target)}"
     )
     return VerdictReason(
         kind=ReasonKind.METRIC_TARGET,
@@ -410,8 +409,9 @@ def list_wrong_language_reasons(run: GateInputs) -> list[VerdictReason]:
         return []
     example, grade = wrong[0]
     text = (
-        f"{len(wrong)} of {plural(len(replies), 'reply', 'replies')} whose language is known "
-        f"{'is' if len(wrong) == 1 else 'are'} not in the expected language; {example.case_id}: {grade.reason}"
+        f"{len(wrong)} of {plural(len(replies), 'reply', 'replies')} with a known language "
+        f"{'is' if len(wrong) == 1 else 'are'} not in the expected language. For example, {example.case_id}: "
+        f"{grade.reason}"
     )
     english = [a for a in run.assessments if a.language is Language.ENGLISH]
     not_english = {a.case_id for a, _ in wrong if a.language is Language.ENGLISH}
@@ -525,9 +525,8 @@ def list_flaky_case_notes(run: GateInputs) -> list[VerdictReason]:
     cases = "case is" if len(run.flaky) == 1 else "cases are"
     first = f"the first {run.flaky[0].text}" if len(run.flaky) > 1 else run.flaky[0].text
     text = (
-        f"{len(run.flaky)} {cases} flaky ({first}); a flaky case counts as failed, but a single flaky case does "
-        "not "
-        "decide the verdict"
+        f"{len(run.flaky)} {cases} flaky ({first}). A flaky case counts as failed, but a single flaky case does "
+        "not decide the verdict"
     )
     ids = tuple(case.case_id for case in run.flaky)
     return [VerdictReason(kind=ReasonKind.FLAKY, text=text, case_ids=ids, decisive=False)]
@@ -539,8 +538,8 @@ def list_undetectable_drop_notes(run: GateInputs) -> list[VerdictReason]:
         VerdictReason(
             kind=ReasonKind.BLIND_SPOT,
             text=(
-                f"severity-{severity.value} cases: {format_possible_failure_share(drop)}; "
-                f"a comparison of {plural(drop.pairs, 'case')} cannot detect {format_undetectable_drop(drop)}, "
+                f"severity-{severity.value} cases: {format_possible_failure_share(drop)}. "
+                f"A comparison of {plural(drop.pairs, 'case')} cannot detect {format_undetectable_drop(drop)}, "
                 f"but a drop of {100 * get_relevant_drop(severity, run.settings):g} % matters"
             ),
             decisive=False,

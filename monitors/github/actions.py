@@ -277,8 +277,8 @@ def parse_job(environment: Mapping[str, str]) -> WorkflowJob:
     repository = environment.get("GITHUB_REPOSITORY", "")
     if not _REPOSITORY.fullmatch(repository):
         raise ConfigError(
-            "GITHUB_REPOSITORY must be owner/name. GitHub Actions sets this variable; elsewhere, set it yourself, "
-            "together with GITHUB_REF (refs/pull/12/merge) and GITHUB_SHA"
+            "GITHUB_REPOSITORY must have the form owner/name. GitHub Actions sets this variable. Elsewhere, set "
+            "GITHUB_REPOSITORY, GITHUB_REF (refs/pull/12/merge) and GITHUB_SHA yourself"
         )
     event = _read_event(environment.get("GITHUB_EVENT_PATH"))
     number = event.number or parse_pull_number(environment.get("GITHUB_REF", ""))
@@ -308,7 +308,9 @@ def _parse_address(text: str) -> str:
     try:
         return _URL.validate_python(text)
     except ValidationError:
-        raise ConfigError(f"{API_VARIABLE} is not an http address; remove it to use {PUBLIC_API}") from None
+        raise ConfigError(
+            f"{API_VARIABLE} is not an http address; correct it, or remove it to use {PUBLIC_API}"
+        ) from None
 
 
 def _build_log_url(environment: Mapping[str, str], repository: str) -> str | None:

@@ -95,14 +95,13 @@ def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
     kind = _ERROR_CLASSES.get(status, NotifyRejected)
     match status:
         case HTTPStatus.UNAUTHORIZED:
-            why = "the token in GITHUB_TOKEN is not valid or has expired; create a new one"
+            why = "the GitHub token is not valid or has expired; create a new token"
         case HTTPStatus.FORBIDDEN:
             why = f"the token lacks the permission `{purpose.permission}`; {FORK_ADVICE}"
         case HTTPStatus.NOT_FOUND:
             why = (
-                f"the object does not exist, or the token has no access: the token needs `{purpose.permission}` on "
-                "this "
-                "repository"
+                f"the object does not exist, or the token has no access. The token needs `{purpose.permission}` on "
+                "this repository"
             )
         case HTTPStatus.GONE | HTTPStatus.LOCKED:
             why = "the conversation is locked, or the repository is archived"
@@ -113,7 +112,7 @@ def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
                 f"could not {purpose.doing}: GitHub returned an error (HTTP {status}); try again"
             )
         case _:
-            why = "Lookout does not know this status"
+            why = "GitHub returned an unexpected status"
     return kind(f"could not {purpose.doing} (HTTP {status}): {why}")
 
 
@@ -207,7 +206,9 @@ class GitHubApi:
         """
         base = self._client.base_url
         if (address.scheme, address.host, address.port) != (base.scheme, base.host, base.port):
-            raise NotifyRejected(f"could not {purpose.doing}: GitHub's next page leads to another server")
+            raise NotifyRejected(
+                f"could not {purpose.doing}: GitHub's link to the next page leads to another server"
+            )
         return address
 
     async def _request(
@@ -349,7 +350,7 @@ async def open_github_api(api_url: str, token: str, policy: GitHubRetryPolicy) -
             base_url=api_url.rstrip("/"),
         )
     except (AccessDenied, httpx.InvalidURL, UnicodeError):
-        raise NotifyRejected("GITHUB_API_URL or GITHUB_TOKEN is not valid") from None
+        raise NotifyRejected("the GitHub token or the address of GitHub's API is not valid") from None
     async with client:
         yield GitHubApi(client, policy)
 
@@ -371,6 +372,6 @@ class GitHubSettings(BaseModel):
     )
     post_results: bool = Field(
         default=True,
-        description="whether Lookout posts the results of a staging deploy on the pull request that the webhook "
-        "about the deploy names",
+        description="whether Lookout posts the results of a staging deploy on the pull request that the deploy's "
+        "webhook names",
     )

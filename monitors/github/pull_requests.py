@@ -295,7 +295,7 @@ class _PullRequestComments:
             changed = await self._api.write("PATCH", path, body, _COMMENT, self._purpose, is_repeatable=True)
         except NotFound:
             raise _CommentDeleted(
-                f"could not {self._purpose.doing}: another program deletes the comment each time"
+                f"could not {self._purpose.doing}: another program deletes the comment at each attempt"
             ) from None
         await self._delete(duplicates)
         return CommentResult(CommentStatus.UPDATED, changed.html_url)

@@ -154,10 +154,10 @@ def parse_numbered_lines(lines: Iterable[str]) -> NumberedSuite:
     return NumberedSuite(tuple(numbered), tuple(bad_lines))
 
 
-_GIVE_SEVERITY = 'add "severity": 1, 2 or 3, the cost of a wrong answer'
+_GIVE_SEVERITY = 'add "severity": 1, 2 or 3, which states how bad a wrong answer is'
 _GIVE_SEVERITY_OF_ISSUE = (
-    'add "severity": 1, 2 or 3, the damage that a wrong triage report would cause; the urgency of the issue '
-    'goes into "reference"'
+    'add "severity": 1, 2 or 3, which states how bad a wrong triage report is. The urgency of the issue goes into '
+    '"reference"'
 )
 
 
@@ -198,7 +198,9 @@ def find_placeholders_and_broken_text(cases: Sequence[NumberedCase]) -> Iterator
                     places=(numbered.place,),
                     what=f"the {label} has {'broken characters' if is_broken else 'a placeholder'}: "
                     f"{match[0].strip()}",
-                    do="export it again as UTF-8" if is_broken else "write the text, or remove the case",
+                    do="export the suite again as UTF-8"
+                    if is_broken
+                    else "replace the placeholder, or remove the case",
                 )
                 break
 
@@ -254,9 +256,9 @@ def find_personal_data(
                     weight=weight,
                     places=(numbered.place,),
                     what=f"the {label} contains {', '.join(kinds)}",
-                    do="replace it with invented data, or mask it with `lookout redact`"
+                    do="replace this data with invented data, or mask it with `lookout redact`"
                     if weight is Weight.MUST
-                    else "make sure that it is public or invented",
+                    else "make sure that this data is public or invented",
                 )
 
 
@@ -325,7 +327,8 @@ def find_clauses_not_in_documents(
             check=SuiteCheck.QUOTE,
             weight=Weight.SHOULD,
             places=tuple(numbered.place for numbered in missing[:1]),
-            what=f"{plural(len(missing), 'clause')} not checked: there is no text of {', '.join(names[:3])}{more}",
+            what=f"Lookout could not check {plural(len(missing), 'clause')}: there is no text of "
+            f"{', '.join(names[:3])}{more}",
             do="add these documents as text files, with the file names from `provenance.document`",
         )
 
@@ -519,8 +522,8 @@ def _find_contradicting_field_values(
             check=SuiteCheck.CONTRADICTION,
             weight=Weight.MUST,
             places=(first.place, second.place),
-            what=f"two values for {field} of {cluster}: {difference}",
-            do="use the clause to decide which value is right, and fix the other",
+            what=f"two cases disagree about {field} of {cluster}: {difference}",
+            do="use the clause to decide which case is right, and fix the other case",
         )
 
 
@@ -551,7 +554,7 @@ def _describe_value_difference(first: GoldCase, second: GoldCase) -> str:
 
 def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
     answered = second if first.expected_refusal else first
-    return f"one case expects a refusal, and the other expects {answered.gold!r}"
+    return f"one case expects a refusal, and the other case expects {answered.gold!r}"
 
 
 def _is_gold_part_of_other(first: GoldCase, second: GoldCase) -> bool:

@@ -121,13 +121,13 @@ def _parse_table(text: str) -> Iterator[dict[str, Any]]:
     names = [name.strip().lower() for name in next(table, list[str]())]
     if missing := [name for name in ("question", "gold") if name not in names]:
         raise ValueError(
-            f"the header has no column {' and no '.join(missing)}. It must have question and gold, and may have "
-            f"id, severity, expected_refusal and alternatives (a | b). It has: {', '.join(names) or 'none'}"
+            f"missing columns: {', '.join(missing)}. A table must have question and gold. It may have id, "
+            f"severity, expected_refusal and alternatives (a | b). The header has: {', '.join(names) or 'none'}"
         )
     try:
         for number, cells in enumerate(table, start=1):
             if len(cells) > len(names):
-                raise ValueError(f"row {number} has {len(cells)} cells, but the header has {len(names)}")
+                raise ValueError(f"row {number} has {len(cells)} cells, but the header has {len(names)} columns")
             row = {name: cell.strip() for name, cell in zip(names, cells, strict=False) if name and cell.strip()}
             if row:
                 yield {name: _CELL_PARSERS.get(name, str)(cell) for name, cell in row.items()}

@@ -166,7 +166,7 @@ def _find_keywords_already_in_issue(task: TriageTask) -> Iterator[_Fault]:
     present = [word for word in keywords if has_keyword(word, task.issue.title_and_body)]
     if present:
         all_present = len(present) == len(keywords)
-        effect = "so keywords cannot grade this case" if all_present else "so they do not count"
+        effect = "so Lookout cannot grade this case by keywords" if all_present else "so they do not count"
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.SHOULD,
@@ -202,8 +202,8 @@ def _find_impossible_step_limits(task: TriageTask) -> Iterator[_Fault]:
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.MUST,
-            f"the shortest path has {plural(shortest, 'step')}, but `max_steps` is {max_steps}, so every report is "
-            "inefficient",
+            f"the shortest path has {plural(shortest, 'step')}, but `max_steps` is {max_steps}, so every report "
+            "takes too many steps",
             f"set `max_steps` to {shortest} or more, or remove it to use twice the shortest path",
         )
 
@@ -211,12 +211,16 @@ def _find_impossible_step_limits(task: TriageTask) -> Iterator[_Fault]:
 def _find_ungradable_references(task: TriageTask) -> Iterator[_Fault]:
     reference = task.reference
     if not (reference.relevant_files or reference.expected_keywords):
-        known_part = "there is only a root cause" if reference.root_cause else "there is no file, keyword or cause"
+        known_part = (
+            "the reference has only a root cause"
+            if reference.root_cause
+            else "the reference has no file, keyword or cause"
+        )
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.SHOULD,
-            f"{known_part}. Without a file or a keyword, rules cannot pass a report, so it stays ungraded",
-            "add `relevant_files` or `expected_keywords` to its reference",
+            f"{known_part}. Without a file or a keyword, rules cannot pass a report, so the report stays ungraded",
+            "add `relevant_files` or `expected_keywords` to the reference",
         )
 
 

@@ -125,8 +125,8 @@ def describe_bad_value(key: str, value: object) -> str:
 def describe_missing_review(pipeline: Pipeline) -> str:
     """Describe a case that no person has accepted."""
     return (
-        f'"provenance.reviewed_by" is missing; a person must review a case of the pipeline "{pipeline.value}"; '
-        "accepted: the person's name, as `lookout gold review` writes it"
+        f'"provenance.reviewed_by" is missing. A person must review a case of the pipeline "{pipeline.value}". '
+        "`lookout gold review` writes the person's name"
     )
 
 

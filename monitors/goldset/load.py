@@ -77,8 +77,8 @@ def read_suite_text(path: Path) -> str:
     text = read_text(path)
     if text.lstrip().startswith("["):
         raise GoldSetError(
-            f"{path} is a JSON array, but a suite must be JSON lines (one object on each line). `jq -c '.[]'` "
-            "converts it; for an array of another project, use `lookout gold import`"
+            f"{path} is a JSON array, but a suite must be JSON lines (one object on each line). Convert it with "
+            "`jq -c '.[]'`. For an array of another project, use `lookout gold import`"
         )
     return text
 
@@ -137,15 +137,15 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise GoldSetError(
-            f"{path}, line {line}: not UTF-8 at byte {error.start + 1} of the file; save it as UTF-8"
+            f"{path}, line {line}: not UTF-8 at byte {error.start + 1} of the file; save the file as UTF-8"
         ) from error
 
 
 def _describe_os_error(path: Path, error: OSError) -> str:
     if isinstance(error, FileNotFoundError) and path.parent.is_dir():
         hint = format_did_you_mean_hint(path.name, [file.name for file in path.parent.glob("*.jsonl")])
-        return f"file not found{hint or '; give the path of a suite'}"
-    return f"{error.strerror}; give the path of a suite"
+        return f"file not found{hint or '; check the path'}"
+    return f"{error.strerror}; check the path"
 
 
 def describe_bad_lines(source: str, bad_lines: list[BadLine], *, unit: str) -> str:
@@ -157,7 +157,7 @@ def describe_bad_lines(source: str, bad_lines: list[BadLine], *, unit: str) -> s
         for bad_line in bad_lines[:MAX_BAD_LINES_SHOWN]
     ]
     more = [f"  … and {len(bad_lines) - MAX_BAD_LINES_SHOWN} more"] if len(bad_lines) > MAX_BAD_LINES_SHOWN else []
-    return "\n".join([f"{source} cannot be used, {at_least}{count}:", *lines, *more])
+    return "\n".join([f"{source} cannot be used because of {at_least}{count}:", *lines, *more])
 
 
 _ENDS: Final = " .?!।…"

@@ -105,7 +105,9 @@ def write_must_say_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.writelines(lines)
     except FileExistsError:
-        raise GoldSetError(f"{path} already exists; accept it with --accept, or delete it") from None
+        raise GoldSetError(
+            f"{path} already exists; accept its proposals with --accept, or delete the file"
+        ) from None
 
 
 def read_must_say_drafts(path: Path) -> tuple[MustSayDraft, ...]:
@@ -145,7 +147,10 @@ def apply_must_say_drafts(suite: Path, path: Path) -> int:
                 )
                 accepted_ids.add(draft.id)
         if unknown := sorted(drafts.keys() - accepted_ids):
-            raise GoldSetError(f"{path} names cases that {suite} does not have: {', '.join(unknown)}")
+            raise GoldSetError(
+                f"{path} has proposals for cases that {suite} does not have: {', '.join(unknown)}; delete these "
+                "lines"
+            )
         parse_suite_lines(lines, name="suite", source=str(suite))
         replace_gold_file(suite, "\n".join(lines))
     return len(accepted_ids)

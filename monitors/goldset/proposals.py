@@ -145,7 +145,7 @@ def _parse_proposals(
     text: str, key: str, shape: TypeAdapter[Proposal]
 ) -> tuple[list[Proposal], list[RejectedProposal]]:
     if len(text) > MAX_REPLY_CHARACTERS:
-        raise ValueError(f"the model wrote {len(text):,} characters")
+        raise ValueError(f"the model wrote {len(text):,} characters; the maximum is {MAX_REPLY_CHARACTERS:,}")
     value = parse_strict_json(text)
     rows: Any = value.get(key) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON is untyped
     if not isinstance(rows, list):
@@ -172,7 +172,7 @@ def _describe_form_problem(error: ValidationError) -> str:
     places = sorted(
         {".".join(map(str, detail["loc"])) or "the whole proposal" for detail in error.errors(include_url=False)}
     )
-    return f"{', '.join(places)} is missing, too long or of the wrong form"
+    return f"missing, too long or of the wrong form: {', '.join(places)}"
 
 
 MIN_SAME_QUESTION_OVERLAP = 0.8

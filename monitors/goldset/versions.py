@@ -42,7 +42,7 @@ def append_case_if_new(path: Path, case: GoldCase, *, paired_with: str | None = 
     `GoldSetError` if the suite does not load, another case has the id, or ``case`` was not reviewed.
     """
     if not (case.provenance.reviewed_by or "").strip():
-        raise GoldSetError(f"{case.id} was not reviewed, so it cannot be added to {path}")
+        raise GoldSetError(f"a person must review {case.id} before it can be added to {path}")
     with lock_parent_folder(path):
         text = read_text_or_empty(path)
         existing = next(
@@ -142,13 +142,15 @@ def replace_template_generated_cases(path: Path, cases: Sequence[GoldCase]) -> R
         lines = [line for line in text.split("\n") if line.strip()]
         old_cases = parse_suite_lines(text.split("\n"), name="suite", source=str(path)).cases if lines else ()
         other_cases = [
-            (case, line) for case, line in zip(old_cases, lines, strict=True) if not _is_template_case(case)
+            (case, line)
+            for case, line in zip(old_cases, lines, strict=True)
+            if not _is_template_generated_case(case)
         ]
-        cases = _restore_stored_ids(cases, [case for case in old_cases if _is_template_case(case)])
+        cases = _restore_stored_ids(cases, [case for case in old_cases if _is_template_generated_case(case)])
         _require_unused_ids({case.id for case, _ in other_cases}, cases, path)
         new_lines = [*(format_case_line(case) for case in cases), *(line for _, line in other_cases)]
         replace_gold_file(path, "".join(f"{line}\n" for line in new_lines))
-    before = {case.id: case for case in old_cases if _is_template_case(case)}
+    before = {case.id: case for case in old_cases if _is_template_generated_case(case)}
     now = {case.id: case for case in cases}
     changed = sum(before[name] != case for name, case in now.items() if name in before)
     return RenewReport(
@@ -175,7 +177,7 @@ def _restore_stored_ids(cases: Sequence[GoldCase], stored: Sequence[GoldCase]) -
     ]
 
 
-def _is_template_case(case: GoldCase) -> bool:
+def _is_template_generated_case(case: GoldCase) -> bool:
     return case.provenance.pipeline is Pipeline.TEMPLATE
 
 
@@ -183,7 +185,8 @@ def _require_unused_ids(taken_ids: set[str], cases: Sequence[GoldCase], path: Pa
     clash = next((case.id for case in cases if case.id in taken_ids), None)
     if clash is not None:
         raise GoldSetError(
-            f"{path} already has {clash} from another pipeline; give that case, or the template, a different id"
+            f"{path} already has a case {clash} from another pipeline; change the id of that case or of the "
+            "template"
         )
 
 

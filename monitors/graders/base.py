@@ -23,9 +23,9 @@ def _validate_nonempty_pattern(written: str) -> str:
     try:
         pattern = re.compile(written)
     except re.error as error:
-        raise ValueError(f"{written!r} is not a valid regular expression: {error}") from None
+        raise ValueError(f"a valid regular expression, not {written!r} ({error})") from None
     if pattern.match(""):
-        raise ValueError(f"{written!r} matches the empty string; the pattern must require at least one character")
+        raise ValueError(f"a pattern that requires at least one character; {written!r} also matches an empty text")
     return written
 
 
@@ -49,8 +49,8 @@ class TriageSettings(BaseModel):
     )
     min_keywords: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.5,
-        description="minimum share of the `expected_keywords` that a report must contain. Instead of the other "
-        "keywords, the report may use synonyms",
+        description="minimum share of the `expected_keywords` that a report must contain. For the other keywords, "
+        "the report may use synonyms",
     )
     max_steps_factor: Annotated[float, Field(ge=1)] = Field(
         default=2,
@@ -72,9 +72,9 @@ class GraderSettings(BaseModel):
     citation_patterns: tuple[CitationPattern, ...] = Field(
         default=DEFAULT_PATTERNS,
         min_length=1,
-        description="the formats in which answers name a source: names of [forms](words.md#citations), or regular "
-        "expressions with a group `source` around the name of the source. `lookout doctor` proposes the form that "
-        "it finds in answers",
+        description="the formats in which answers name a source. A format is the name of a "
+        "[form](words.md#citations), or a regular expression with a group `source` around the name of the source. "
+        "`lookout doctor` proposes the form that it finds in answers",
     )
     locale: Annotated[str, AfterValidator(validate_locale)] | None = Field(
         default=None,
@@ -93,7 +93,7 @@ class GraderSettings(BaseModel):
     )
     public_contacts: tuple[Annotated[str, Field(min_length=3)], ...] = Field(
         default=(),
-        description="phone numbers, addresses and mailboxes that the application may publish",
+        description="phone numbers, postal addresses and e-mail addresses that the application may publish",
     )
     triage: TriageSettings = Field(
         default=TriageSettings(), description="the thresholds at which a report on an issue passes"
@@ -139,37 +139,35 @@ def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tu
     )
 
 
-STATEMENT = "the gold is a statement, and the reply may use other words for it"
+STATEMENT = "the gold answer is a statement, which a reply may express in other words"
 """The reason for an abstention if the gold is a statement, and the reply has none of the gold's words.
 
 Only a judge can grade such a reply, because it may express the statement in other words.
 """
 
 
-SAYS_MORE = (
-    "the quantities agree, but the gold has more content, and the reply does not have the gold's words for it"
-)
+SAYS_MORE = "the reply has the figures or the yes or no of the gold answer, but may lack some of its other content"
 """The reason for an abstention if the reply has the quantities of the gold, but not the rest of the gold."""
 
-UNCLEAR = "the reply does not say yes or no, or says both"
+UNCLEAR = "the reply does not clearly say yes or no"
 """The reason for an abstention if a reply to a yes-or-no question says neither yes nor no, or says both.
 
 Only a judge can grade such a reply.
 """
 
-CONDITION = "the reply does not begin with yes or no, and its answer depends on a condition or on words of the gold"
+CONDITION = "the reply does not begin with yes or no, and rules cannot decide which one it means"
 """The reason for an abstention if a reply to a yes-or-no question does not begin with yes or no.
 
 The answer in the reply depends on a condition or on words of the gold, so only a judge can grade it.
 """
 
-SENTENCE = "the gold is a sentence, not a phrase"
+SENTENCE = "rules cannot compare a gold answer of this length"
 """The reason for an abstention if the gold has many words. Only a judge can grade the reply.
 
 A reply that repeats the gold word for word passes nevertheless.
 """
 
-UNREAD_GOLD = "yes and no, names and denials are"
+UNREAD_GOLD = "a yes or no, names and denials are"
 """The ``skill`` for `format_unsupported_language_reason` if the gold has no amount."""
 
 
@@ -196,4 +194,4 @@ def format_unsupported_language_reason(skill: str) -> str:
 
     ``skill`` names what the rules cannot read in this language, with a verb: ``refusals are``.
     """
-    return f"{skill} not read in the language of this case, which is not English, Hindi or Hinglish"
+    return f"{skill} not readable by rules in the language of this case, which is not English, Hindi or Hinglish"

@@ -92,9 +92,9 @@ class DisclosureGrader:
             None,
         )
         if not leaks and unread:
-            return abstain(self, f"no personal data in the text that was read, but {unread.reason}")
+            return abstain(self, f"no personal data was found, but {unread.reason}")
         if not leaks:
-            return give_verdict(self, None, "no personal data in the reply", ())
+            return give_verdict(self, None, "the reply discloses no personal data", ())
         spans = (
             Span(where=channel, start=leak.start, end=leak.end, label=str(leak.kind)) for channel, leak in leaks
         )

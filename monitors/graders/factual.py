@@ -101,30 +101,28 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 NOT_STATED: Final = "the reply has no figure that can be compared with {gold}"
 FOR_ANOTHER: Final = (
-    "the reply contains {gold}, but for another subject; for the subject of the question, it states {other}"
+    "the reply states {gold} for another subject. For the subject of the question, it states {other}"
 )
-SEVERAL: Final = "the reply gives {gold} and {other}, and does not say which one is valid"
-NEAR: Final = "{other} may or may not be {gold}"
-ONLY_AS: Final = "the reply contains {gold} only as {status}"
-TURNED: Final = "the reply contains {gold} next to “{word}”, which is not in the gold"
+SEVERAL: Final = "the reply gives both {gold} and {other}, and rules cannot decide which one applies"
+NEAR: Final = "the reply states {other}, which may or may not mean {gold}"
+ONLY_AS: Final = "the reply contains {gold}, but only as {status}"
+TURNED: Final = "the reply contains {gold}, but “{word}” may change the meaning"
 NOT_AN_INTERVAL: Final = "the reply contains {gold}, but not as the time between two events"
-OPPOSITE: Final = "the reply contains {gold} with “{word}”, the opposite of “{known}”"
-STRANGE: Final = "the reply contains {gold} with words that may mean something else: {word}"
-BETTER: Final = "the reply contains {gold}, but another sentence has more words of the question"
-UNSURE: Final = "the reply contains {other}; rules cannot decide whether this answers the question"
-OTHER_DAYS: Final = "the figures agree, but the days of the week are different from those of the gold"
+OPPOSITE: Final = "the reply contains {gold}, but with “{word}”, the opposite of “{known}”"
+STRANGE: Final = "the reply contains {gold}, but with words that may change the meaning: {word}"
+BETTER: Final = "the reply contains {gold}, but another sentence fits the question better"
+UNSURE: Final = "the reply contains {other}, but rules cannot decide whether this answers the question"
+OTHER_DAYS: Final = "the days of the week or months in the reply differ from those in the gold answer"
 OTHER_TIME: Final = "the reply states {gold} for other months or days of the week than the question"
-WORKING_DAYS: Final = (
-    "the figures agree, but the reply and the gold count different days (working days or calendar days)"
-)
-LIMITED: Final = "the reply gives the same yes or no as the gold, but adds a condition"
+WORKING_DAYS: Final = "the figures agree, but either only the reply or only the gold answer counts working days"
+LIMITED: Final = "the reply gives the same yes or no as the gold answer, but its conditions differ"
 SAID_OTHERWISE: Final = (
-    "the reply gives the same yes or no as the gold, but the statement is about the past, about others, or a guess"
+    "the reply gives the same yes or no as the gold answer, but only as a guess, or about the past or about others"
 )
-UNLABELLED: Final = "the reply contains {gold}, but not the words that say what the value is for"
+UNLABELLED: Final = "the reply contains {gold}, but it is not clear what this value is for"
 NONE_EXPECTED: Final = "expected “{gold}”, found {other}"
 DECLINED: Final = "the reply declines to answer and does not say where to find the answer"
-UNREAD_REPLY: Final = "rules do not read the reply's language, so only a judge can compare it with the gold"
+UNREAD_REPLY: Final = "rules cannot read the language of the reply, so only a judge can grade its facts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +162,7 @@ class FactualGrader:
         """
         reply = exchange.graded_text
         if case.expected_refusal:
-            return abstain(self, "an expected refusal has no facts to grade")
+            return abstain(self, "a refusal is expected and has no facts to grade")
         if not reply.strip():
             return give_verdict(self, FailureKind.MISSING_FACT, "the reply is empty", ())
         if scan_reply_without_citations(reply, PLAIN).cut:
@@ -288,7 +286,7 @@ class FactualGrader:
                 return abstain(self, LIMITED)
             if polarity.agrees and _denies_condition(case, reply, locale):
                 return abstain(self, LIMITED)
-            if polarity.agrees and _lacks_month_or_weekday_of_gold(case, text):
+            if polarity.agrees and _has_other_months_or_weekdays(case, text):
                 return abstain(self, OTHER_DAYS)
             if polarity.agrees and lacks_limit_of_golds((case.gold, *case.alternatives), text, locale):
                 return abstain(self, SAYS_MORE)
@@ -347,7 +345,7 @@ class FactualGrader:
         if _adds_item_to_gold_list(case, exchange.graded_text):
             return None
         span = Span(where=exchange.graded_channel, start=place[0], end=place[1], label="gold word for word")
-        return give_verdict(self, None, "the reply contains the gold word for word", (span,))
+        return give_verdict(self, None, "the reply contains the gold answer word for word", (span,))
 
 
 _WITHOUT: Final = re.compile(r"\b(?:without|ohne|sans|sin|bina)\b|बिना", re.IGNORECASE)
@@ -376,7 +374,7 @@ def _adds_item_to_gold_list(case: GoldCase, text: str) -> bool:
     return bool(split_items(case.gold) and _ADDS.search(text) and not _ADDS.search(known_text))
 
 
-def _lacks_month_or_weekday_of_gold(case: GoldCase, text: str) -> bool:
+def _has_other_months_or_weekdays(case: GoldCase, text: str) -> bool:
     """Return whether the reply lacks a month or weekday of the gold, although it names other months or weekdays."""
     wanted, stated = _list_months_and_weekdays(case.gold), _list_months_and_weekdays(text)
     return bool(wanted and stated and wanted - stated)
@@ -512,11 +510,11 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
     """Decide whether the reply states a claim for its subject."""
     mentions = find_comparable_mentions(claim, asked, reply, leeway, domain)
     gold = claim.description
-    contrary = _find_figure_with_other_direction(claim, mentions, asked, reply)
+    contrary = _find_figure_with_opposite_trend(claim, mentions, asked, reply)
     if contrary is not None:
         other = describe_figure(contrary)
         return ClaimDecision(
-            False, f"expected {gold}, found {other} in the other direction", claim.figure, contrary
+            False, f"expected {gold}, found {other} in the opposite direction", claim.figure, contrary
         )
     same = [mention for mention in mentions if mention.likeness is Likeness.SAME]
     live = [mention for mention in same if mention.is_current_statement]
@@ -601,7 +599,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
     return _decide_by_other_figures(claim, different, competing, asked, replaced=replaced)
 
 
-def _find_figure_with_other_direction(
+def _find_figure_with_opposite_trend(
     claim: Claim, mentions: Sequence[Mention], asked: Asked, reply: Passage
 ) -> Figure | None:
     """Return the figure of the reply that has the number of the gold with the other direction.
@@ -1466,7 +1464,7 @@ def _decide_phrase(  # noqa: C901, PLR0912, PLR0917 - what a phrase is decided b
         return ClaimDecision(None, SENTENCE)
     if asked_terms.issuperset(keys):
         return ClaimDecision(
-            None, "the gold only repeats words of the question, so the reply may only repeat them too"
+            None, "the gold answer has only words of the question, so the reply may only repeat the question"
         )
     places = find_phrase_with_status(reply, keys, asked, question, accepted)
     stands = any(place.status is PhraseStatus.LIVE and not _is_across_list_items(reply, place) for place in places)
@@ -1478,26 +1476,28 @@ def _decide_phrase(  # noqa: C901, PLR0912, PLR0917 - what a phrase is decided b
     live = next((place for place in places if place.status is PhraseStatus.LIVE), None)
     if live is not None and (opposite := _find_opposite_beside(live, reply, question, text)):
         expected, word = opposite
-        return ClaimDecision(None, OPPOSITE.format(gold="the gold", known=expected, word=word), turned=True)
+        return ClaimDecision(None, OPPOSITE.format(gold="the gold answer", known=expected, word=word), turned=True)
     if live is not None and _is_under_other_label(live, reply, asked):
-        return ClaimDecision(None, "the reply contains the gold under another label", turned=True)
+        return ClaimDecision(None, "the reply contains the gold answer, but under another label", turned=True)
     if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
         return ClaimDecision(
-            True, "the reply contains the gold", span=_find_original_span_of_tokens(reply, live.first, live.after)
+            True,
+            "the reply contains the gold answer",
+            span=_find_original_span_of_tokens(reply, live.first, live.after),
         )
     if places and all(place.status is PhraseStatus.DENIED for place in places) and not _asks_for_absence(question):
-        return ClaimDecision(False, "the reply denies the gold")
+        return ClaimDecision(False, "the reply denies the gold answer")
     if places and is_proper_name(text):
         other = find_competing_name(reply, places, asked, accepted)
         if other:
             return ClaimDecision(False, f"expected “{text}”, found “{other}”")
     if places:
-        return ClaimDecision(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
+        return ClaimDecision(None, ONLY_AS.format(gold="the gold answer", status=places[0].status), turned=True)
     reply_words = {to_comparable_word(token) for token in reply.scan.reader.tokens}
     stems = {word[:4] for word in reply_words}
     telling = [word for word in keys if word not in asked_terms] or list(keys)
     if any(word in reply_words or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004 - shorter words have no stem
-        return ClaimDecision(None, "the reply shares words with the gold, but not the phrase")
+        return ClaimDecision(None, "the reply contains words of the gold answer, but not the whole phrase")
     is_name = (
         len(keys) <= MAX_NAME_TERMS
         and is_proper_name(text)
@@ -1506,7 +1506,9 @@ def _decide_phrase(  # noqa: C901, PLR0912, PLR0917 - what a phrase is decided b
     if not is_name or not has_new_name_or_number(reply, question):
         return ClaimDecision(None, STATEMENT)
     return ClaimDecision(
-        False, "the reply mentions something else and contains no word of the gold", kind=FailureKind.MISSING_FACT
+        False,
+        "the reply contains other names or numbers, but no word of the gold answer",
+        kind=FailureKind.MISSING_FACT,
     )
 
 
@@ -1592,24 +1594,24 @@ def _decide_list(  # noqa: C901 - what a list is decided by, one row for each re
         return None
     added = _find_added_item(item_places, reply, asked)
     if added:
-        return ClaimDecision(False, f"the reply adds “{added}” to the items of the gold")
+        return ClaimDecision(False, f"the reply adds “{added}” to the items of the gold answer")
     if not all(any(place.status in _STANDS for place in places) for places in item_places):
         for item, places in zip(items, item_places, strict=True):
             excluded = bool(places) and all(place.status in _EXCLUDED for place in places)
             if excluded and any(place.status is PhraseStatus.LIVE for other in item_places for place in other):
                 return ClaimDecision(False, f"the reply excludes “{' '.join(item)}”")
-        return ClaimDecision(None, "the reply does not have all items of the gold", turned=True)
+        return ClaimDecision(None, "the reply may lack items of the gold answer", turned=True)
     firsts = [next(place.first for place in places if place.status in _STANDS) for places in item_places]
     if is_sequence_question(question) and firsts != sorted(firsts):
         if _SEQUENCE.search(reply.scan.normalised.text):
-            return ClaimDecision(None, "the reply says in words which item comes first", turned=True)
-        return ClaimDecision(False, "the reply has the items in a different order")
+            return ClaimDecision(None, "the reply describes the order of the items in words", turned=True)
+        return ClaimDecision(False, "the reply lists the items in a different order")
     tokens = reply.scan.reader.tokens
     low, high = min(firsts), max(next(p.after for p in places if p.status in _STANDS) for places in item_places)
     if any(
         token.key in {"or", "oder", "ou", "या", "ya", "to", "till", "through", "bis"} for token in tokens[low:high]
     ):
-        return ClaimDecision(None, "the reply offers the items as a choice")
+        return ClaimDecision(None, "the reply lists the items as a choice or a range")
     inside = {at for places in item_places for place in places for at in range(place.first, place.after)}
     sentences = {
         clause.sentence for clause in reply.clauses for first in firsts if clause.first <= first < clause.after
@@ -1638,12 +1640,14 @@ def _decide_list(  # noqa: C901 - what a list is decided by, one row for each re
         return ClaimDecision(
             None,
             (
-                "the reply contains all items, and words that may be further items: "
+                "the reply contains all items, but also words that may be additional items: "
                 f"{', '.join(sorted(strange)[:3])}"
             ),
         )
     return ClaimDecision(
-        True, "the reply has all items of the gold", span=_find_original_span_of_tokens(reply, low, high)
+        True,
+        "the reply contains all items of the gold answer",
+        span=_find_original_span_of_tokens(reply, low, high),
     )
 
 

@@ -59,7 +59,7 @@ A longer reply is not graded, because it may contain every possible number. test
 the time for a reply of this size.
 """
 
-FLOOD = "the reply has too many words or quantities to be an answer"
+FLOOD = "the reply has too many words or quantities to be graded by rules"
 """The reason for the abstention if a reply exceeds `REPLY_LIMITS`."""
 
 

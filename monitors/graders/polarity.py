@@ -42,7 +42,7 @@ from monitors.graders.statements import (
     is_excluding_word,
 )
 
-NEITHER = "the gold is neither yes nor no"
+NEITHER = "the gold answer is neither yes nor no"
 """The reason for an abstention if the gold is not the answer to a yes-or-no question."""
 
 
@@ -69,7 +69,7 @@ class YesNoQuestion(NamedTuple):
     topic: frozenset[str]
     predicates: frozenset[str]
     polar_words: frozenset[str]
-    """All words that can answer the question with yes or no."""
+    """All words that mean yes or no in a reply to this question."""
     quality: str
     """The quality that a question with "is" asks about: "heated" in "Is the terrace heated?".
 
@@ -597,7 +597,7 @@ def compare_with_gold_polarity(
     tokens = scan.reader.tokens
     reply_opening = find_opening_yes_or_no(tokens)
     if reply_opening is None and _UNSTATED.search(scan.normalised.text[:_UNSTATED_CHARACTERS].lower()):
-        return PolarityFinding(None, "the reply says that this is not stated")
+        return PolarityFinding(None, "the reply says that this information is missing")
     if reply_opening is None and _WITHOUT & {token.key for token in scan_case_text(question, locale).reader.tokens}:
         return PolarityFinding(None, UNCLEAR)
     asked = read_yes_no_question(question, domain, locale)

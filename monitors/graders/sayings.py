@@ -36,19 +36,20 @@ class SayingsGrader:
         if forbidden:
             kind = FailureKind.SHOULD_HAVE_REFUSED if case.expected_refusal else FailureKind.WRONG_FACT
             reason = (
-                f"the reply contains a phrase of must_not_say: {_quote_all([written for written, _ in forbidden])}"
+                "the reply contains forbidden text (must_not_say): "
+                f"{_quote_all([written for written, _ in forbidden])}"
             )
             return give_verdict(self, kind, reason, _build_spans(exchange, [place for _, place in forbidden]))
         places = {written: find_phrase_or_pattern(written, reply) for written in case.must_say}
         missing = [written for written, place in places.items() if place is None]
         if missing:
             return give_verdict(
-                self, FailureKind.MISSING_FACT, (f"phrases of must_say are missing: {_quote_all(missing)}")
+                self, FailureKind.MISSING_FACT, (f"the reply lacks required text (must_say): {_quote_all(missing)}")
             )
         if case.expected_refusal or not case.must_say:
-            return abstain_as_not_needed(self, "the reply contains no phrase of must_not_say")
+            return abstain_as_not_needed(self, "the reply contains no forbidden text (must_not_say)")
         spans = _build_spans(exchange, [place for place in places.values() if place])
-        return give_verdict(self, None, "the reply contains all phrases of must_say", spans)
+        return give_verdict(self, None, "the reply contains all required texts (must_say)", spans)
 
 
 def find_phrase_or_pattern(written: str, text: Normalised) -> tuple[int, int] | None:

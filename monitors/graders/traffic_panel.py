@@ -57,7 +57,7 @@ class UnseenCitations:
     def grade(self, case: GoldCase, exchange: Exchange) -> Abstained:
         """Return an abstention."""
         del case, exchange
-        return abstain_as_not_needed(self, "not checked: the log does not contain the sources of answers")
+        return abstain_as_not_needed(self, "not checked, because the log does not contain the sources of answers")
 
 
 class TrafficPanel:
@@ -129,7 +129,7 @@ class TrafficPanel:
         if refusal.refused or spoken.is_english_hindi_or_hinglish:
             graded.add(CensusKind.REFUSAL)
         if refusal.refused:
-            findings.append((CensusKind.REFUSAL, refusal.start, "it declined"))
+            findings.append((CensusKind.REFUSAL, refusal.start, "the reply declines"))
         if _has_enough_user_words(turn) and has_enough_words_for_language(reply):
             graded.add(CensusKind.WRONG_LANGUAGE)
             wanted = identify_language(asked)
@@ -138,7 +138,7 @@ class TrafficPanel:
                 is_known or spoken.is_english_hindi_or_hinglish or wanted.is_english_hindi_or_hinglish
             ):
                 findings.append(
-                    (CensusKind.WRONG_LANGUAGE, 0, f"the reply is in {spoken}, the question in {wanted}")
+                    (CensusKind.WRONG_LANGUAGE, 0, f"the reply is in {spoken}, but the question is in {wanted}")
                 )
         return findings
 

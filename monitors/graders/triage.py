@@ -64,10 +64,12 @@ class ReportFormGrader(TriageGrader):
         report = read_report_once(exchange.graded_text)
         parts = (report.severity, report.root_cause, report.recommended_fix, report.files or None)
         if all(part is None for part in parts):
-            fault = "says nothing" if not exchange.graded_text.strip() else "has no required part"
-            return give_verdict(self, FailureKind.FORMAT, f"the report {fault}: severity, root cause, files, fix")
+            fault = "is empty" if not exchange.graded_text.strip() else "has no required part"
+            return give_verdict(
+                self, FailureKind.FORMAT, f"the report {fault}; required are severity, root cause, files and fix"
+            )
         if report.root_cause is None and report.recommended_fix is None:
-            return give_verdict(self, FailureKind.FORMAT, "the report has no root cause and no fix")
+            return give_verdict(self, FailureKind.FORMAT, "the report has neither a root cause nor a fix")
         own = [
             word
             for word in _list_longer_words(_join_cause_and_fix(report))
@@ -75,7 +77,7 @@ class ReportFormGrader(TriageGrader):
         ]
         if len(own) < MIN_TOKENS and len(_list_longer_words(_join_cause_and_fix(report))) > 2 * MIN_TOKENS:
             return give_verdict(self, FailureKind.FORMAT, "the report only repeats the issue")
-        return give_verdict(self, None, "the report contains its own cause or fix")
+        return give_verdict(self, None, "the report contains a root cause or a fix")
 
 
 class RelevantFilesGrader(TriageGrader):
@@ -118,7 +120,7 @@ class RelevantFunctionsGrader(TriageGrader):
         both = len(wanted & named)
         score = 2 * both / (len(wanted) + len(named))
         kind = None if score >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
-        reason = f"{both} of {len(wanted)} functions named, and {plural(len(named) - both, 'other')}"
+        reason = f"{both} of {len(wanted)} relevant functions named, and {plural(len(named) - both, 'other')}"
         return self._give_verdict_with_score(kind, reason, score)
 
 
@@ -140,7 +142,7 @@ class KnownFilesGrader(TriageGrader):
             )
         made_up = compute_agreement(named, repository_files).extra
         if not made_up:
-            return give_verdict(self, None, "every file that the report names exists")
+            return give_verdict(self, None, "all files that the report names exist")
         return give_verdict(
             self,
             FailureKind.UNSUPPORTED_CLAIM,
@@ -191,7 +193,10 @@ class KeywordsGrader(TriageGrader):
         if not telling:
             had = task.reference.expected_keywords
             return abstain(
-                self, "every keyword is already in the issue" if had else "the reference has no keywords"
+                self,
+                "the issue already contains all expected keywords"
+                if had
+                else "the reference has no expected keywords",
             )
         report = fold_case(exchange.graded_text)
         stated = [word for word in telling if _contains_stated_keyword(word, report)]
@@ -221,10 +226,13 @@ class StepsGrader(TriageGrader):
         taken = evidence.hops or len(evidence.steps)
         if most is None or not taken:
             return abstain(
-                self, "the limit of steps is unknown" if most is None else ("Lookout did not see the steps")
+                self,
+                "the maximum number of steps is unknown"
+                if most is None
+                else ("Lookout did not receive the agent's steps"),
             )
         if evidence.steps_cut and taken <= most:
-            return abstain(self, "Lookout did not see all steps, because the agent's event stream ended early")
+            return abstain(self, "Lookout did not receive all steps, because the agent's event stream ended early")
         kind = None if taken <= most else FailureKind.INEFFICIENT
         best = f"; {shortest} are enough" if shortest and evidence.hops else ""
         again = len(find_repeated_call_indexes(collect_calls_with_known_arguments(evidence.steps)))
@@ -261,9 +269,9 @@ class QuestionsGrader(TriageGrader):
             reason = f"the agent asked a question that the issue answers: {quote!r}"
             return self._give_verdict_with_score(FailureKind.INEFFICIENT, reason, useful / (useful + needless))
         if useful < len(asked):
-            return abstain(self, "it is unknown whether the issue answers the agent's questions")
+            return abstain(self, "rules cannot decide whether the issue answers the agent's questions")
         return self._give_verdict_with_score(
-            None, f"the agent asked {plural(useful, 'question')}; the issue answers none of them", 1.0
+            None, f"the issue does not answer the agent's {plural(useful, 'question')}", 1.0
         )
 
 

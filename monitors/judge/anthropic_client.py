@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 PROVIDER: Final = "Anthropic"
 
 _REDIRECT_HINT: Final = (
-    "; the endpoint redirects, and Lookout does not send prompts to another address: set the new address"
+    "; the endpoint redirects, and Lookout does not follow redirects. Set base_url to the new address"
 )
 _STATUS_HINTS: Final = {
     **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECT_HINT),
     400: "; check that the model supports structured output",
-    401: "; the key is not valid",
-    402: "; the account has no credit",
-    403: "; the key does not have the required permission",
+    401: "; the key is not valid. Set a valid API key",
+    402: "; the account has no credit. Add credit",
+    403: "; the API key does not have the required permission",
     404: "; check the model's name",
     413: "; the prompt is too large",
 }
@@ -60,7 +60,7 @@ def convert_status_error(error: Any) -> TryAgain | JudgeMisconfigured:
     if is_retryable(status):
         return TryAgain(f"HTTP {status} {kind}", parse_retry_after_s(error.response.headers))
     return JudgeMisconfigured(
-        f"{PROVIDER} refuses the request: HTTP {status} {kind}{_STATUS_HINTS.get(status, '')}"
+        f"{PROVIDER} rejected the request: HTTP {status} {kind}{_STATUS_HINTS.get(status, '')}"
     )
 
 
@@ -80,7 +80,7 @@ def parse_reply(message: Any) -> ModelReply:
 def raise_missing_message(body: Any) -> NoReturn:
     """Raise `TryAgain` if the body is not a message. A response with status 200 can contain an error."""
     kind = getattr(body, "error", None)
-    name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "no message")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
+    name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "unknown content")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
     raise TryAgain(f"the reply contains {name} instead of a message")
 
 
@@ -106,10 +106,10 @@ def parse_batch_outcome(entry: Any) -> ModelReply | GradingError:
         try:
             return parse_reply(entry.result.message)
         except (TryAgain, AttributeError) as error:
-            return JudgeUnavailable(f"the batch has no message for this prompt ({type(error).__name__})")
+            return JudgeUnavailable(f"the batch has no readable reply for this answer ({type(error).__name__})")
     if kind == "errored":
-        return JudgeUnavailable(f"the batch could not judge this answer: {entry.result.error.error.type}")
-    return JudgeUnavailable(f"the provider's batch marked this answer as {kind}")
+        return JudgeUnavailable(f"the provider's batch failed for this answer: {entry.result.error.error.type}")
+    return JudgeUnavailable(f"the provider's batch has no reply for this answer: {kind}")
 
 
 API_ADDRESS: Final = "https://api.anthropic.com"

@@ -126,9 +126,7 @@ def _split_prompts_into_batches(prompts: Sequence[JudgePrompt]) -> list[tuple[Ju
     return [*portions, tuple(current)] if current else portions
 
 
-NO_BATCHES: Final = (
-    "Lookout does not support batches of the judge's provider, so it asked for each verdict separately"
-)
+NO_BATCHES: Final = "Lookout cannot use batches with the judge's provider, so it requested each verdict separately"
 
 
 class BatchOutcome(NamedTuple):

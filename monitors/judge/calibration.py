@@ -32,7 +32,7 @@ MIN_REVIEWS = 30
 
 With fewer answers, the intervals are too wide for decisions, and a note beside the figures says so.
 """
-_UNRELIABLE_NOTE = f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
+_UNRELIABLE_NOTE = f"; these figures are not reliable with fewer than {MIN_REVIEWS} reviews"
 
 Count = Annotated[int, Field(ge=0)]
 _HASH_CHARACTERS = 8
@@ -45,7 +45,7 @@ MIN_RATE_REVIEWS = 5
 
 For 0 errors of 4 answers, Wilson's interval would be 0 to 49 %.
 """
-_TOO_FEW_REVIEWS = f"unknown, fewer than {MIN_RATE_REVIEWS} {{}} answers were reviewed"
+_TOO_FEW_REVIEWS = f"unknown, because people reviewed fewer than {MIN_RATE_REVIEWS} {{}} answers"
 
 ASPECT_LABELS = {
     Aspect.FACTUAL_MATCH: "facts",
@@ -103,16 +103,16 @@ class Calibration(Record):
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_CHARACTERS]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, on {self.target}"
         if not self.both_graded:
-            return head, f"{plural(self.judged, 'answer')}, none reviewed yet; start with `lookout review`"
-        corrected = _format_percent(self.corrected_pass_rate, "unknown: too few reviews")
+            return head, f"{plural(self.judged, 'answer')}, none reviewed yet. Start with `lookout review`"
+        corrected = _format_percent(self.corrected_pass_rate, "unknown, too few reviews")
         few = _UNRELIABLE_NOTE if self.both_graded < MIN_REVIEWS else ""
         return (
             head,
-            f"people and judge agree on {self.agreed} of {plural(self.both_graded, 'answer')}{few}",
+            f"people and the judge agree on {self.agreed} of {plural(self.both_graded, 'answer')}{few}",
             f"kappa {_format_interval(self.kappa)}",
             f"passes wrong answers: {_format_percent(self.false_pass_rate, _TOO_FEW_REVIEWS.format('wrong'))}",
             f"fails right answers: {_format_percent(self.false_fail_rate, _TOO_FEW_REVIEWS.format('right'))}",
-            f"passed {100 * self.pass_rate:.1f} % of {self.judged}; corrected for judge errors: {corrected}",
+            f"passed {100 * self.pass_rate:.1f} % of {self.judged} answers; corrected for its errors: {corrected}",
         )
 
 
@@ -130,10 +130,10 @@ class ErrorRate(Record):
     def format_line(self, label: str, kind: str) -> str:
         """Return the rate in words. ``label`` names the error, and ``kind`` names the answers (wrong or right)."""
         if not self.reviewed:
-            return f"{label}: unknown, no {kind} answer was reviewed"
-        counted = f"{self.errors} of {plural(self.reviewed, f'{kind} answer')} reviewed"
+            return f"{label}: unknown, because people reviewed no {kind} answer"
+        counted = f"{self.errors} of {plural(self.reviewed, f'reviewed {kind} answer')}"
         if self.rate is None:
-            return f"{label}: unknown, too few: {counted}"
+            return f"{label}: unknown, too few reviews: {counted}"
         weighted = "" if abs(self.rate.value - self.errors / self.reviewed) < _ROUNDING else " weighted"
         low, high = 100 * self.rate.low, 100 * self.rate.high
         return f"{label}: {counted} ({100 * self.rate.value:.1f} %{weighted}, 95 % CI {low:.1f} to {high:.1f})"
@@ -162,7 +162,7 @@ class GraderCheck(Record):
         """Return the figures in words, one figure per line. The first line names the grader."""
         return (
             f"{self.grader} {self.version} ({ASPECT_LABELS[self.aspect]}) on {self.target}",
-            f"failed {self.failed} of {plural(self.verdicts, 'answer')}; people reviewed {self.reviewed}",
+            f"failed {self.failed} of {plural(self.verdicts, 'answer')}; reviewed by people: {self.reviewed}",
             self.false_passes.format_line("false passes", "wrong"),
             self.false_fails.format_line("false fails", "right"),
         )
@@ -274,19 +274,19 @@ class RatingCalibration(Record):
     def lines(self) -> tuple[str, ...]:
         """Return the figures in words, one figure per line. The first line names the judge."""
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_CHARACTERS]}"
-        head = f"{judge}, rubric {self.lineage.rubric_version}, rating reports of {self.target}"
+        head = f"{judge}, rubric {self.lineage.rubric_version}, ratings of reports of {self.target}"
         rated = f"{plural(self.judged, 'report')} rated, {self.average:.2f} of 5 on average"
         if not self.ratings:
-            return head, f"{rated}; people rated none yet; start with `lookout review`"
+            return head, f"{rated}; people have rated none yet. Start with `lookout review`"
         few = _UNRELIABLE_NOTE if self.reports < MIN_REVIEWS else ""
         reports = plural(self.reports, "report")
         return (
             head,
             rated,
-            f"people gave the same rating {self.same} of {plural(self.ratings, 'time')}, to {reports}{few}",
+            f"people gave the judge's rating {self.same} of {plural(self.ratings, 'time')}, for {reports}{few}",
             f"kappa (quadratic weights) {_format_interval(self.kappa)}",
             f"differs from people's ratings by {_format_interval(self.absolute_difference)} on average",
-            f"rates higher than people by {_format_interval(self.difference)} (below 0: lower)",
+            f"rates higher than people by {_format_interval(self.difference)} (a value below 0 means lower)",
         )
 
 
@@ -386,7 +386,7 @@ def _to_interval(estimate: Estimate | None) -> RateInterval | None:
 
 def _format_interval(interval: RateInterval | None) -> str:
     if interval is None:
-        return "is not defined: people or judge gave only one verdict"
+        return "is not defined, because people and the judge gave only one and the same verdict"
     return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 

@@ -87,13 +87,12 @@ class CanaryReport(Record):
         """
         wrong = sorted({"steering" if canary.steered else str(canary.operator) for canary in self.passed_wrong})
         fell_for = f" ({', '.join(wrong).replace('_', ' ')})" if wrong else ""
-        discarded = plural(grades, "grade of this batch was", "grades of this batch were")
+        discarded = plural(grades, "grade of this batch", "grades of this batch")
         return (
-            f"The judge {self.judge} is not reliable: {self.why}. Of the answers with a known grade, it passed "
-            f"{len(self.passed_wrong)} of {self.wrong} wrong answers{fell_for}, failed {len(self.failed_right)} of "
-            f"{self.right} right answers, and gave no verdict on {self.unread}. Its {discarded} discarded and do "
-            "not "
-            "count for the application."
+            f"The judge {self.judge} is not reliable: {self.why}. It passed {len(self.passed_wrong)} of "
+            f"{self.wrong} known wrong answers{fell_for}, failed {len(self.failed_right)} of {self.right} known "
+            f"right answers, and gave no verdict on {self.unread} known answers. Lookout discarded its "
+            f"{discarded}, so they do not count for the application."
         )
 
 
@@ -195,7 +194,7 @@ def evaluate_canaries(
     missed = len(passed_wrong) + len(failed_right)
     why = "the judge graded all known answers correctly"
     if missed > tolerated:
-        why = f"the judge missed {missed} of {len(canaries)} known answers; the limit is {tolerated}"
+        why = f"the judge graded {missed} of {len(canaries)} known answers wrongly (allowed: {tolerated})"
     elif kinds_read != {True, False}:
         why = "the judge gave no verdict on known answers, so Lookout cannot check that the judge works"
     return CanaryReport(

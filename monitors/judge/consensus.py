@@ -154,12 +154,13 @@ def combine_judge_opinions(
     winners = passing if passed else failing
     if passed and rules is Finding.NO:
         return Undecided(
-            reason="the judges passed the answer, but a grader without a model failed it, and that grade counts",
+            reason="the judges passed the answer, but a rule failed it, and the rule decides",
             asked=asked,
         )
     if passed and doubts and members > 1 and len(passing) < QUORUM:
         return Undecided(
-            reason=f"one judge passed the answer ({_join_doubts(doubts)}), and no second judge answered",
+            reason="one judge passed the answer, but the required second judge did not answer "
+            f"({_join_doubts(doubts)})",
             asked=asked,
         )
     is_single_failure = len(failing) == 1 and rules is not Finding.NO
@@ -197,13 +198,13 @@ def _describe_disagreement(passing: Sequence[Opinion], failing: Sequence[Opinion
     if not passing or not failing:
         return ""
     right, wrong = (", ".join(opinion.judge for opinion in side) for side in (passing, failing))
-    return f"judges disagree: right: {right}; wrong: {wrong}"
+    return f"the judges disagree: passed by {right}; failed by {wrong}"
 
 
 _WORDS = {
-    SecondOpinionReason.UNSURE_SCORE: "unsure of it",
+    SecondOpinionReason.UNSURE_SCORE: "the judge's score is unsure",
     SecondOpinionReason.SEVERITY_3: "the case has severity 3",
-    SecondOpinionReason.AGAINST_RULES: "a grader without a model disagrees",
+    SecondOpinionReason.AGAINST_RULES: "a rule disagrees",
 }
 
 

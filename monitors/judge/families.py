@@ -167,13 +167,13 @@ def require_other_family(
     if not judge:
         raise ConfigError(
             f"the family of the judge's model {judge_model!r} is unknown, so it may be the target's own family. "
-            f"Choose one of {accepted}, or set its family under [judge.families]: "
+            f"Choose a model of one of these families: {accepted}. Or set the family under [judge.families]: "
             f"{_format_family_setting_example(judge_model)}"
         )
     if target_family is None and target_model is None:
         raise ConfigError(
-            f"{target} does not name the model that answers, so a judge could be of the same family. Set "
-            f"model_family of {target} to one of {accepted}, or do not configure a judge"
+            f"the model that answers for {target} is unknown, so the judge may belong to the same family. Set "
+            f"model_family of {target} to one of {accepted}, or remove the judge"
         )
     asked = {target_family: resolve_family(target_family, additions)} if target_family is not None else {}
     answering = {target_model: find_families(target_model, additions)} if target_model is not None else {}

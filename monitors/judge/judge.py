@@ -88,7 +88,7 @@ class Account:
         if self._limit is not None and self._committed_usd + max_usd > self._limit:
             self.is_limit_reached = True
             raise BudgetReached(
-                f"the run's judging budget of ${self._limit:.2f} does not allow another verdict"
+                f"the judge's budget of ${self._limit:.2f} for this run is too small for another verdict"
                 f" (${self.total.usd:.4f} spent)"
             )
         self._reserved += max_usd
@@ -237,10 +237,12 @@ class PanelMember:
         try:
             self._family_policy.require_judge_of_other_family(answered_by)
         except ConfigError as error:
-            raise GradingError(f"{self.model.name} was asked, but {answered_by} answered: {error}") from None
+            raise GradingError(f"Lookout asked {self.model.name}, but {answered_by} answered: {error}") from None
 
 
-VOID_REASON: Final = "the judge missed known answers in the same batch, so the judge's grades were discarded"
+VOID_REASON: Final = (
+    "the judge failed the check with known answers in the same batch, so Lookout discarded its grades"
+)
 
 
 class JudgedGroup(Record):
@@ -309,7 +311,7 @@ class Judge:
 
         async def judge_case(case: JudgeCase, *, is_canary: bool) -> Ruling:
             async with self._slots:
-                return await self._request_ruling(
+                return await self._ask_judges_for_ruling(
                     case, rendered_prompts.get(case.id), batch_replies.get(case.id), is_canary=is_canary
                 )
 
@@ -319,7 +321,7 @@ class Judge:
         )
         return _evaluate_canaries_and_void_group(rulings[len(canaries) :], rulings[: len(canaries)], canaries)
 
-    async def _request_ruling(
+    async def _ask_judges_for_ruling(
         self, case: JudgeCase, rendered: RenderedPrompt | None, batch_reply: ModelReply | None, *, is_canary: bool
     ) -> Ruling:
         """Ask judges until the case has enough opinions, and return the ruling.

@@ -43,9 +43,8 @@ class Shift(Record):
     def text(self) -> str:
         """Return the shift in one sentence."""
         return (
-            f"of {plural(self.anchors, 'anchor')}, the judges before passed {self.passed_before}, and the judges "
-            "now"
-            f" {self.passed_now}; they disagree on {self.disagreed}"
+            f"of {plural(self.anchors, 'anchor')}, the old judges passed {self.passed_before} and the new judges "
+            f"{self.passed_now}; they disagree on {self.disagreed}"
         )
 
 
@@ -90,12 +89,14 @@ def decide_if_grades_are_comparable(
     """
     old, new = set(before), set(now)
     if old == new:
-        return LineageComparison(allowed=True, reason="the same judges" if old else "no judge graded either run")
+        return LineageComparison(
+            allowed=True, reason="the same judges" if old else "both runs were graded without a judge"
+        )
     if not old or not new:
-        side = "before" if old else "now"
+        side = "the old run" if old else "the new run"
         return LineageComparison(
             allowed=False,
-            reason=f"a judge graded only {side}: compare only the answers that both runs graded without a judge",
+            reason=f"a judge graded only {side}. Compare only the answers that rules graded in both runs",
             differences=(f"{'the judge is off now' if old else 'there was no judge before'}",),
         )
     changed = _describe_judge_changes(old, new)
@@ -104,15 +105,13 @@ def decide_if_grades_are_comparable(
         return LineageComparison(
             allowed=False,
             reason=(
-                f"the judge changed ({'; '.join(changed)}), and both judges graded only {shift.anchors} of the "
-                "required "
-                f"{min_anchors} anchors, so a difference may come from the judge; grade the "
-                "anchors again"
+                f"the judge changed ({'; '.join(changed)}), so a difference may come from the judge. Both judges "
+                f"graded only {shift.anchors} of the required {min_anchors} anchors. Grade the anchors again"
             ),
             differences=changed,
         )
     return LineageComparison(
-        allowed=True, reason=f"the judge changed, and {shift.text}", differences=changed, shift=shift
+        allowed=True, reason=f"the judge changed; {shift.text}", differences=changed, shift=shift
     )
 
 

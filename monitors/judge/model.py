@@ -172,8 +172,8 @@ class PriceRow(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: Annotated[str, Field(min_length=1)] = Field(
-        description="id of the model. It may contain the wildcards * and ?. The first matching row counts; your "
-        "rows come before the built-in rows"
+        description="id of the model. It may contain the wildcards * and ?. Lookout uses the first matching row, "
+        "and checks your rows before the built-in rows"
     )
     input: UsdPerMillion = Field(
         description="price in US dollars of a million prompt tokens that are neither written to the cache nor "
@@ -202,8 +202,8 @@ class PriceRow(BaseModel):
     )
     prompt_tokens_up_to: Annotated[int, Field(gt=0)] | None = Field(
         default=None,
-        description="maximum number of prompt tokens, including cached tokens, of a request to which this row "
-        "applies",
+        description="this row applies only to requests with at most this number of prompt tokens, including cached "
+        "tokens",
     )
     as_of: date = Field(description="date on which these prices were valid")
     source: Annotated[str, Field(min_length=1)] = Field(

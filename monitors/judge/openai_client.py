@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 _STOP_REASONS: Final = {"length": Stop.CUT, "content_filter": Stop.REFUSED}
 _REDIRECT_HINT: Final = (
-    "; the endpoint redirects, and Lookout does not send prompts to another address: set the new address"
+    "; the endpoint redirects, and Lookout does not follow redirects. Set base_url to the new address"
 )
 _STATUS_HINTS: Final = {
     **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECT_HINT),
     400: "; check that the model supports structured output (json_schema)",
-    401: "; the key is not valid",
-    402: "; the account has no credit",
-    403: "; the key does not have the required permission",
+    401: "; the key is not valid. Set a valid API key",
+    402: "; the account has no credit. Add credit",
+    403: "; the API key does not have the required permission",
     404: "; check base_url and the model's name",
     413: "; the prompt is too large",
 }
@@ -46,7 +46,7 @@ def convert_status_error(error: Any, model: str) -> TryAgain | JudgeMisconfigure
     if is_retryable(status):
         return TryAgain(f"HTTP {status}", parse_retry_after_s(error.response.headers))
     return JudgeMisconfigured(
-        f"the endpoint of {model} refuses the request: HTTP {status}{_STATUS_HINTS.get(status, '')}"
+        f"the endpoint of {model} rejected the request: HTTP {status}{_STATUS_HINTS.get(status, '')}"
     )
 
 

@@ -142,11 +142,11 @@ class TrivialAnswer(StrEnum):
 
 TRIVIAL_REASONS = {
     TrivialAnswer.EMPTY: "the answer is empty",
-    TrivialAnswer.NO_WORDS: "the answer contains no word and no number",
+    TrivialAnswer.NO_WORDS: "the answer contains neither a word nor a number",
     TrivialAnswer.OPENER: "the answer only announces an answer",
     TrivialAnswer.ECHO: "the answer only repeats the question",
     TrivialAnswer.ADDRESSED_TO_THE_JUDGE: "the answer contains only text that addresses the judge",
-    TrivialAnswer.FORGED_CASE: "the answer contains a forged grading prompt",
+    TrivialAnswer.FORGED_CASE: "the answer imitates a grading prompt",
 }
 """For each reason why an answer fails without a judge, the sentence that is stored with the grade."""
 
@@ -339,7 +339,7 @@ def grade_trivial_answer_as_failed(case: GoldCase, exchange: Exchange) -> Judged
     if case.triage is not None:
         return None
     accepted = (case.gold, *case.alternatives)
-    texts = (exchange.graded_text, _strip_sources(exchange.graded_text))
+    texts = (exchange.graded_text, _strip_citations(exchange.graded_text))
     check = next((f for f in (check_answer(t, case.question, accepted=accepted) for t in texts) if f.trivial), None)
     if check is None:
         return None
@@ -353,7 +353,7 @@ def grade_trivial_answer_as_failed(case: GoldCase, exchange: Exchange) -> Judged
     )
 
 
-def _strip_sources(text: str) -> str:
+def _strip_citations(text: str) -> str:
     """Return a text without its citations. Therefore, "Solution" with a citation does not count as an answer."""
     if "[" not in text:
         return text

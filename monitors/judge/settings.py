@@ -38,8 +38,7 @@ class ReviewSettings(BaseModel):
 
     share: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.05,
-        description="share (0 to 1) of the graded answers that people review. Answers graded by rules and by "
-        "a judge count",
+        description="share (0 to 1) of the graded answers that people review, whether rules or a judge graded them",
     )
 
 
@@ -116,8 +115,7 @@ class JudgeModelSettings(BaseModel):
     )
     model: Annotated[str, Field(min_length=1, max_length=200)] = Field(
         default="claude-sonnet-5-5",
-        description="id of the model. The model must come from a different model family than the model of the "
-        "target",
+        description="id of the model. The model must belong to another model family than the target's model",
     )
     base_url: HttpUrl | None = Field(
         default=None, description="address of the API. Default: the provider's address"
@@ -156,13 +154,13 @@ class JudgeSettings(BaseModel):
     )
     families: dict[str, tuple[str, ...]] = Field(
         default={},
-        description="families of models that Lookout does not know: for each family, patterns for the ids of "
-        "its models, such as acme-*",
+        description="model families that Lookout does not know. Each family has patterns for the ids of its "
+        "models, such as acme-*",
     )
     production_key_variables: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = Field(
         default=(),
-        description="names of the environment variables with production's keys for model APIs, if this machine "
-        "has them. Lookout refuses a run whose judge would use one of these keys",
+        description="names of environment variables on this machine that contain production's keys for model APIs. "
+        "Lookout refuses a run whose judge uses one of these keys",
     )
     prices: tuple[PriceRow, ...] = Field(
         default=(),
@@ -197,8 +195,8 @@ class JudgeSettings(BaseModel):
     )
     most_pause_s: Seconds = Field(
         default=20.0,
-        description="longest wait in seconds that a provider may request before the next attempt. If it requests "
-        "a longer wait, the judge counts as unavailable",
+        description="longest wait in seconds that a provider may request before the next attempt. If the provider "
+        "requests a longer wait, the judge counts as unavailable",
     )
     max_tokens: Annotated[int, Field(ge=256, le=MAX_OUTPUT_TOKENS)] = Field(
         default=1024,
@@ -213,8 +211,8 @@ class JudgeSettings(BaseModel):
     )
     nightly_batches: bool = Field(
         default=True,
-        description="whether Lookout judges nightly traffic through the provider's batch API, if there is one. "
-        "This costs half the price",
+        description="whether the judge grades nightly traffic through the provider's batch API, if there is one. "
+        "A batch costs half the price",
     )
     batch_deadline_s: Seconds = Field(
         default=14_400.0,
@@ -226,10 +224,7 @@ class JudgeSettings(BaseModel):
     @model_validator(mode="after")
     def _check_model_count(self) -> Self:
         if len(self.models) not in ACCEPTED_JUDGE_COUNTS:
-            raise ValueError(
-                "two judges are not accepted, because neither judge can outvote the other; configure one or three "
-                "judges"
-            )
+            raise ValueError("two judges have no majority if they disagree. Configure one or three judges")
         return self
 
     @model_validator(mode="after")
@@ -237,8 +232,8 @@ class JudgeSettings(BaseModel):
         if self.budget_usd is not None and self.unpriced_models:
             rows = "; ".join(map(format_missing_price, self.unpriced_models))
             raise ValueError(
-                "budget_usd requires the price of every judge; remove budget_usd or add the missing prices "
-                f"({rows})"
+                f"budget_usd requires the price of every judge. Add the missing prices ({rows}), or remove "
+                "budget_usd"
             )
         return self
 

@@ -151,9 +151,9 @@ class JudgeVerdict(Record):
     @model_validator(mode="after")
     def _check_score_matches_verdict(self) -> Self:
         if self.factual_match == bool(self.failure_kinds):
-            raise ValueError("failure_kinds must be empty exactly when factual_match is true")
+            raise ValueError("factual_match and failure_kinds contradict each other")
         if self.factual_match != (self.score >= PASSING_SCORE):
-            raise ValueError("score must be at least 0.5 exactly when factual_match is true")
+            raise ValueError("factual_match and score contradict each other")
         if not set(self.failure_kinds) <= set(KINDS):
             raise ValueError("failure_kinds contains a kind that a judge must not use")
         return self
@@ -184,14 +184,14 @@ def parse_and_validate_criteria(reply: ModelReply, graded: FencedText) -> Criter
     """
     given: object = _parse_strict_json_object(reply.text).get("criteria")
     if not isinstance(given, dict):
-        return CriteriaReading(problem="the judge did not answer the criteria")
+        return CriteriaReading(problem="the judge did not grade the criteria")
     entries, criteria = cast("dict[str, object]", given), list[CriterionVerdict]()
     for name in Criterion:
         try:
             fields = {**cast("dict[str, object]", entries[name]), "name": name}
             criterion = CriterionVerdict.model_validate_json(json.dumps(fields))
         except (KeyError, TypeError, ValueError):
-            return CriteriaReading(problem=f"the judge's answer to {name} is missing or not valid")
+            return CriteriaReading(problem=f"the judge's grade for {name} is missing or not valid")
         has_omission = not criterion.score and any(mark.isalnum() for mark in criterion.reason)
         if not is_quoted(criterion.quote, graded) and (criterion.quote or not has_omission):
             return CriteriaReading(problem=f"the judge's quote for {name} is not in the report")
@@ -202,7 +202,7 @@ def parse_and_validate_criteria(reply: ModelReply, graded: FencedText) -> Criter
 
 def _parse_strict_json_object(text: str) -> dict[str, Any]:
     if len(text) > MAX_CHARACTERS:
-        raise VerdictUnreadable(f"the judge wrote {len(text):,} characters, which is too long for a verdict")
+        raise VerdictUnreadable(f"the judge's reply has {len(text):,} characters, which is too long for a verdict")
     try:
         parsed = json.loads(
             text,

@@ -78,7 +78,7 @@ class ReadingCheck:
         if example_id in self._ids:
             raise SourceUnavailable(
                 f"reading dataset {self._dataset!r}: example {example_id} occurs twice, so another example may be "
-                "missing; run the command again"
+                "missing. Run the command again"
             )
         self._ids.add(example_id)
 
@@ -89,8 +89,8 @@ class ReadingCheck:
         """
         if total is not None and len(self._ids) < total:
             raise SourceUnavailable(
-                f"reading dataset {self._dataset!r}: {len(self._ids)} of {plural(total, 'example')} arrived; run "
-                "the command again"
+                f"reading dataset {self._dataset!r}: only {len(self._ids)} of {plural(total, 'example')} arrived. "
+                "Run the command again"
             )
 
 

@@ -48,7 +48,8 @@ def parse_dataset_address(written: str) -> DatasetAddress:
     accepted = ", ".join(f"{name}:DATASET" for name in schemes)
     if not colon or scheme not in schemes:
         raise ConfigError(
-            f"{written!r} is not a dataset{format_did_you_mean_hint(scheme, schemes)}; accepted: {accepted}"
+            f"{written!r} is not the address of a dataset{format_did_you_mean_hint(scheme, schemes)}; "
+            f"accepted: {accepted}"
         )
     if not dataset.strip():
         raise ConfigError(f"{written!r}: write the dataset's name after the colon; accepted: {accepted}")
@@ -184,6 +185,6 @@ class TargetLangSmith(BaseModel):
         own = {key: value for key, value in self.model_dump().items() if value is not None}
         if "project" not in own and shared.get("project") is None:
             raise ValueError(
-                "project is missing; set the LangSmith project of this target's traces, here or in [langsmith]"
+                "project is missing. Set the LangSmith project of this target's traces, here or in [langsmith]"
             )
         return TracingSettings.model_validate(shared | own)

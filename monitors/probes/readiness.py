@@ -202,7 +202,7 @@ def _build_timeout_error(poll: ReadinessPoll, commit: str | None, deadline_s: fl
     if poll.meaning is not Stage.SERVING:
         is_hub_fault = poll.stage == HUB_SILENT
         detail = poll.detail and f" ({poll.detail})"
-        text = f"the target was not ready {time_limit}: its last stage is {poll.stage}{detail}"
+        text = f"the target was not ready {time_limit}. The last stage was {poll.stage}{detail}"
         return ReadinessUnknown(text) if is_hub_fault else NotReady(text)
     if commit is None:
         return NotReady(f"the page did not answer {time_limit}, although its stage is {poll.stage}")
@@ -210,7 +210,7 @@ def _build_timeout_error(poll: ReadinessPoll, commit: str | None, deadline_s: fl
         return ReadinessUnknown(
             f"Lookout expects commit {commit}, but does not know which commit runs. Set probe.readiness.version_url"
         )
-    return NotReady(f"commit {commit} did not serve {time_limit}. Commit {poll.commit} still serves")
+    return NotReady(f"commit {commit} was not live {time_limit}. Commit {poll.commit} is still live")
 
 
 SIGN_IN_STATUSES = (401, 403, 407)
@@ -386,7 +386,7 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
             if fault is None:
                 return
             if monotonic() - started >= patience_s:
-                raise NotReady(f"{address} did not serve again within {patience_s:g} s: {fault}")
+                raise NotReady(f"{address} was not available again within {patience_s:g} s: {fault}")
             # A restarted application sends no event.
             await asyncio.sleep(POLL_INTERVAL_S)
 

@@ -107,7 +107,7 @@ class CircuitBreaker:
         Raises `ValueError` if the breaker is not open.
         """
         failures = self._require_opening_failures()
-        summary = f"{len(failures)} questions in a row had no answer. The last reason is:"
+        summary = f"{len(failures)} questions in a row had no answer. The last reason was:"
         if len(failures) == 1:
             summary = "a question had no answer:"
         return f"not asked: {summary} {failures[-1].reason} ({failures[-1].detail})"

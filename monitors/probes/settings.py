@@ -69,7 +69,7 @@ class JobSettings(Record):
     )
     report_url: Address | None = Field(
         default=None,
-        description="address of the report. Default: Lookout reads the report in the state of the finished job",
+        description="address of the report. Default: Lookout reads the report from the state of the finished job",
     )
     report_request: str | None = Field(
         default=None,
@@ -94,8 +94,8 @@ class JobSettings(Record):
     )
     created_at: str = Field(
         default="created_at",
-        description="path to the creation time in the job's state. If the app answers a start with an older job, "
-        "the question counts as not answered",
+        description="path to the creation time in the job's state. If the app returns an older job instead of a "
+        "new one, the question counts as not answered",
     )
     finished: tuple[str, ...] = Field(
         default=FINISHED, description="states in which the report of the job is ready"
@@ -105,20 +105,20 @@ class JobSettings(Record):
     )
     text: str = Field(
         default="report",
-        description="path to the text of the report. If this is empty, the report is the whole body, which need "
-        "not be JSON",
+        description="path to the text of the report. If this path is empty, the whole body is the report, even if "
+        "it is not JSON",
     )
     citations: str | None = Field(
         default=None, description="path to the sources. If the value is a list, each item is a source"
     )
     app_path: str | None = Field(
         default=None,
-        description="path to the name of the model or of the app's internal path (such as primary or fallback) "
-        "that answered",
+        description="path to the name of the model that answered, or of the app's internal path (such as primary "
+        "or fallback)",
     )
     app_version: str | None = Field(default=None, description="path to the app's version")
     latency_ms: str | None = Field(
-        default=None, description="path to the latency in milliseconds that the app reports"
+        default=None, description="path to the latency that the app reports, in milliseconds"
     )
     error: str = Field(default="error", description="path to the error of the job")
     steps: str | None = Field(
@@ -130,13 +130,13 @@ class JobSettings(Record):
     step_name: str = Field(default="name", description="path from a step to its name")
     hops: str | None = Field(
         default=None,
-        description="path to the number of hops (how often one agent gave the work to another), if the app "
-        "reports it",
+        description="path to the number of hops (how often one agent handed the work to another), if the app "
+        "reports this number",
     )
     trace_url: str = Field(
         default="langsmith_url",
-        description="path in the state to the address or the id of the job's trace in LangSmith. Lookout reads it "
-        "only if the target has a table `langsmith`",
+        description="path in the state to the address or the id of the job's LangSmith trace. Lookout reads the "
+        "trace only if the target has a table `langsmith`",
     )
     asking: tuple[str, ...] = Field(
         default=ASKING,
@@ -161,7 +161,7 @@ class JobSettings(Record):
     )
     default_answer: Annotated[str, Field(min_length=1)] = Field(
         default="I don't know.",
-        description="answer to a question of the agent for which the case has no answer in `when_asked`",
+        description="answer to a question of the agent if the case has no answer to it in `when_asked`",
     )
     most_questions: Annotated[int, Field(ge=0, le=100)] = Field(
         default=5,
@@ -214,7 +214,8 @@ class JobSettings(Record):
             raise ValueError('set `report_url` together with `report_request`, such as "/graphql"')
         if not any(part in self.report_request + self.report_url for part in ("{job}", "{location}")):
             raise ValueError(
-                "write {job} in `report_request` or `report_url`; otherwise every job would get the same report"
+                "write {job} or {location} in `report_request` or `report_url`. Otherwise, all jobs get the same "
+                "report"
             )
         return self
 
@@ -222,7 +223,9 @@ class JobSettings(Record):
     @classmethod
     def _check_answer_placeholder(cls, value: str) -> str:
         if "{answer}" not in value:
-            raise ValueError('{answer} is missing; accepted: JSON with it, as {"answer": "{answer}"}')
+            raise ValueError(
+                '{answer} is missing; accepted: JSON that contains {answer}, such as {"answer": "{answer}"}'
+            )
         return value
 
     @field_validator("status_url", "events_url", "report_url", "cancel_url", "answer_url")
@@ -231,7 +234,7 @@ class JobSettings(Record):
         try:
             named = [name for _, name, _, _ in string.Formatter().parse(value or "") if name is not None]
         except ValueError as error:
-            raise ValueError(f"not an address with {{start}}, {{job}} or {{location}}: {error}") from error
+            raise ValueError(f"not a valid address: {error}; accepted: {{start}}, {{job}}, {{location}}") from error
         unknown = [name for name in named if name not in ADDRESS_PARTS]
         if unknown:
             raise ValueError(
@@ -314,8 +317,8 @@ class LoginSettings(Record):
             raise ValueError("set `password` together with `user`")
         if self.password is None and (self.user_field or self.password_field or self.submit):
             raise ValueError(
-                "set `user` and `password` together with the form's fields; without user and password, a person "
-                "signs in"
+                "set `password` together with `user_field`, `password_field` or `submit`. Without `password`, "
+                "Lookout does not fill in the form"
             )
         return self
 
@@ -383,8 +386,8 @@ class Selectors(Record):
     )
     steps: Selector | None = Field(
         default=None,
-        description="CSS selector of the parts of an answer that are not the answer itself, but show how the "
-        "app found it",
+        description="CSS selector of the parts of an answer that are not its text, but show how the app found the "
+        "answer",
     )
     busy: Selector | None = Field(
         default=None, description="CSS selector of an element that is visible while the app is answering"
@@ -417,8 +420,8 @@ class ReadinessSettings(Record):
     )
     version_path: str = Field(
         default="sha",
-        description="path to the commit in the JSON response of version_url. If this is empty, the whole response "
-        "is the commit",
+        description="path to the commit in the JSON response of version_url. If this path is empty, the whole "
+        "response is the commit",
     )
     hub_url: str | None = Field(
         default=None, description="address of the Hugging Face Hub. Default: the public Hub"
@@ -450,12 +453,12 @@ class ApiSettings(Record):
     )
     app_path: str | None = Field(
         default=None,
-        description="path to the name of the model or of the app's internal path (such as primary or "
-        "fallback) that answered",
+        description="path to the name of the model that answered, or of the app's internal path (such as primary "
+        "or fallback)",
     )
     app_version: str | None = Field(default=None, description="path to the app's version")
     latency_ms: str | None = Field(
-        default=None, description="path to the latency in milliseconds that the app reports"
+        default=None, description="path to the latency that the app reports, in milliseconds"
     )
     error: str = Field(
         default="error",

@@ -31,18 +31,18 @@ class WireRule(Record):
         str, Field(min_length=1, description="regular expression for the address of the network response")
     ]
     text: str = Field(
-        default="", description="path to the text of the answer. If this is empty, the text is the whole body"
+        default="", description="path to the text of the answer. If this path is empty, the whole body is the text"
     )
     citations: str | None = Field(
         default=None, description="path to the sources. If the value is a list, each item is a source"
     )
     app_path: str | None = Field(
         default=None,
-        description="path to the name of the model or of the app's internal path (such as primary or "
-        "fallback) that answered",
+        description="path to the name of the model that answered, or of the app's internal path (such as primary "
+        "or fallback)",
     )
     latency_ms: str | None = Field(
-        default=None, description="path to the latency in milliseconds that the app reports"
+        default=None, description="path to the latency that the app reports, in milliseconds"
     )
     joins: bool = Field(
         True,
@@ -60,7 +60,7 @@ class WireRule(Record):
         try:
             re.compile(value)
         except re.error as error:
-            raise ValueError(f"not a regular expression: {error}") from error
+            raise ValueError(f"not a valid regular expression: {error}") from error
         return value
 
     def matches(self, url: str) -> bool:

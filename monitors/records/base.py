@@ -22,7 +22,7 @@ class Record(BaseModel):
 
 def _convert_zoned_time_to_utc(value: datetime) -> datetime:
     if value.tzinfo is None:
-        raise ValueError("a time must have a time zone; write the time in UTC, as 2026-01-31T02:00:00Z")
+        raise ValueError("a time must have a time zone; write the time in UTC, such as 2026-01-31T02:00:00Z")
     return value.astimezone(UTC)
 
 

@@ -390,7 +390,9 @@ class GoldDraft(Record):
     @model_validator(mode="after")
     def _require_source_and_review_fields(self) -> Self:
         if (self.quote is None) == (self.original is None):
-            raise ValueError("a draft must have a `quote` of a document, or the `original` that it translates")
+            raise ValueError(
+                "a draft must have either the `quote` of a document or the `original` of a translation"
+            )
         decided = self.state is not DraftState.DRAFTED
         if decided != (self.reviewed_by is not None) or decided != (self.reviewed_at is not None):
             raise ValueError(

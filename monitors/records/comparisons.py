@@ -156,7 +156,7 @@ def format_rating_bound(average: RubricAverage) -> str:
     """
     if average.bound is None:
         return ""
-    return f"over all issues like these, the average is at least {average.bound:.2f} (95 % confidence, one-sided)"
+    return f"the average over all such issues is at least {average.bound:.2f} (95 % confidence, one-sided)"
 
 
 class RubricChange(_RatingFigure):

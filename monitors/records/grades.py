@@ -62,7 +62,7 @@ LOG_ROW: Final = "hallucination_log>=3"
 
 _ROW_REASONS: Final = {
     CASE_ROW: "the suite gives this question severity 3",
-    TRAFFIC_ROW: "the setting for live traffic",
+    TRAFFIC_ROW: "the settings for live traffic give this severity",
     FailureKind.PII_DISCLOSURE: "personal data was disclosed",
     FailureKind.UNSAFE_ACTION: "an irreversible action was performed",
     FailureKind.SHOULD_HAVE_REFUSED: "the application answered a question that it must refuse",

@@ -88,7 +88,7 @@ class LogWarningKind(StrEnum):
     """The kind of problem with a log."""
 
     MISSING = "missing"
-    """The log does not have any file."""
+    """No file of the log exists."""
     REPLACED = "replaced"
     """The file that Lookout was reading no longer exists. Its last lines are missing."""
 

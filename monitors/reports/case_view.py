@@ -276,7 +276,7 @@ class CaseViewer:
         case, response, assessment = result.case, result.result, result.assessment
         marker = TextMarker(self.redact, collect_disclosed_personal_data(result), self.limit)
         views = (_build_grade_view(grade, marker) for grade in assessment.grades)
-        withheld = self._choose_withheld_mode(response, assessment)
+        withheld = self._choose_picture_link_mode(response, assessment)
         return CaseView(
             anchor=build_case_anchor(result),
             id=case.id,
@@ -320,7 +320,9 @@ class CaseViewer:
             triage=build_triage_view(result, marker, self.ratings.get(case.id)),
         )
 
-    def _choose_withheld_mode(self, response: Exchange | NoAnswer, assessment: Assessment) -> PictureMode | None:
+    def _choose_picture_link_mode(
+        self, response: Exchange | NoAnswer, assessment: Assessment
+    ) -> PictureMode | None:
         """Return the link mode for a screenshot that shows text which the report masks.
 
         Return ``None`` if the screenshot can be embedded.

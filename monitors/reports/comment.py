@@ -57,7 +57,7 @@ from monitors.reports.triage_view import (
     has_only_issues,
 )
 
-CUT_NOTE: Final = "*Cut here, because the length of a comment is limited. The report contains all details.*"
+CUT_NOTE: Final = "*The comment ends here, because GitHub limits its length. The report contains all details.*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,10 @@ def join_blocks_within_limit(blocks: Sequence[Block], last: Block, *, limit: int
     If not even one row of a block fits, a note replaces this block and all blocks after it.
     """
     remaining = (
-        limit - _count_utf16_units(_iterate_block_lines(last, len(last.rows))) - _count_utf16_units([CUT_NOTE]) - 4
+        limit
+        - _count_utf16_units(_iterate_lines_with_first_rows(last, len(last.rows)))
+        - _count_utf16_units([CUT_NOTE])
+        - 4
     )
     shown: list[str] = []
     for block in blocks:
@@ -90,7 +93,7 @@ def join_blocks_within_limit(blocks: Sequence[Block], last: Block, *, limit: int
             break
         remaining -= _count_utf16_units(lines) + 2
         shown.append("\n".join(lines))
-    return "\n\n".join([*shown, "\n".join(_iterate_block_lines(last, len(last.rows)))]) + "\n"
+    return "\n\n".join([*shown, "\n".join(_iterate_lines_with_first_rows(last, len(last.rows)))]) + "\n"
 
 
 def _cut_block_to_limit(block: Block, limit: int) -> list[str] | None:
@@ -107,10 +110,10 @@ def _cut_block_to_limit(block: Block, limit: int) -> list[str] | None:
         count += 1
     if remaining < 0 and count == 0:
         return None
-    return list(_iterate_block_lines(block, count))
+    return list(_iterate_lines_with_first_rows(block, count))
 
 
-def _iterate_block_lines(block: Block, count: int) -> Iterator[str]:
+def _iterate_lines_with_first_rows(block: Block, count: int) -> Iterator[str]:
     yield from block.head
     yield from block.rows[:count]
     yield from _iterate_missing_rows_note(block, count)

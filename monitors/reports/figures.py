@@ -273,7 +273,7 @@ def group_breakdowns(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, .
     return tuple(BreakdownGroup(group.replace("_", " "), tuple(rows)) for group, rows in groups.items())
 
 
-NOTHING_IN_COMMON: Final = "The failed cases do not have more in common than chance explains."
+NOTHING_IN_COMMON: Final = "Lookout found no common cause of the failed cases."
 MIN_FAILED_TO_COMPARE: Final = 3
 """Minimum number of failed cases that is required to find a common cause."""
 _MAX_VALUE_CHARACTERS: Final = 80
@@ -297,13 +297,13 @@ def _format_cause(cause: Cause) -> str:
     failures = plural(cause.failed + cause.elsewhere_failed, "failure")
     how_many = f"{cause.failed:,} of all {failures}" if cause.elsewhere_failed else f"all {failures}"
     inside = f"{cause.failed:,} of {plural(cause.cases, 'such case')} failed"
-    outside = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"
+    outside = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other case')}"
     return f"{shared} in {how_many}: {inside}, {outside}"
 
 
 NOTHING_CHANGED: Final = "no recorded change, so the cause is unknown"
 BOTH_SIDES: Final = "Both Lookout and the application changed, so the cause is unknown."
-OUR_SIDE: Final = "Only Lookout changed; no change of the application is recorded."
+OUR_SIDE: Final = "Only Lookout changed. No change of the application is recorded."
 _MAX_EVIDENCE_CHARACTERS: Final = 300
 
 
@@ -322,7 +322,10 @@ def format_changes_since_last_pass(what_changed: WhatChanged | None) -> tuple[st
         if what_changed.primary_change_kinds and what_changed.primary_change_kinds <= OURS
         else []
     )
-    return (*sides, *(f"{_format_side(change)}: {_shorten_evidence(change)}" for change in what_changed.changes))
+    return (
+        *sides,
+        *(f"{_format_kind_and_side(change)}: {_shorten_evidence(change)}" for change in what_changed.changes),
+    )
 
 
 def format_changes_since_pass_briefly(what_changed: WhatChanged | None, *, limit: int) -> tuple[str, ...]:
@@ -336,12 +339,14 @@ def format_changes_since_pass_briefly(what_changed: WhatChanged | None, *, limit
         return (f"Changed: {f'unknown ({what_changed.missing})' if what_changed.missing else NOTHING_CHANGED}",)
     first = _select_first_change_per_side(what_changed)
     lines = [
-        f"Changed, {_format_side(change).lower()}: {_shorten_evidence(change)}"
+        f"Changed, {_format_kind_and_side(change).lower()}: {_shorten_evidence(change)}"
         for change in what_changed.changes
         if change not in first
     ]
     if first:
-        both = "; ".join(f"{_format_side(change).lower()}, {_shorten_evidence(change)}" for change in first)
+        both = "; ".join(
+            f"{_format_kind_and_side(change).lower()}, {_shorten_evidence(change)}" for change in first
+        )
         lines.insert(0, f"Changed in both Lookout and the application, so the cause is unknown: {both}")
     if len(lines) <= limit:
         return tuple(lines)
@@ -369,14 +374,14 @@ def format_last_pass_run(what_changed: WhatChanged) -> str:
         f"deploy {what_changed.since_commit}" if what_changed.since_commit else f"run {what_changed.since_run_id}"
     )
     unknown = (
-        f" Not compared, because only one run or none recorded it: {', '.join(what_changed.not_known)}."
+        f" Not compared, because a run did not record this: {', '.join(what_changed.not_known)}."
         if what_changed.not_known
         else ""
     )
     return f"The last PASS is {build}, {format_moment(what_changed.since)}.{unknown}"
 
 
-def _format_side(change: RunChange) -> str:
+def _format_kind_and_side(change: RunChange) -> str:
     if change.follows:
         return "Since then"
     return f"{change.kind.value.capitalize()}{' (our side)' if change.kind in OURS else ''}"

@@ -107,7 +107,9 @@ def format_headline(report: RunReport) -> str:
         return decisive
     graded_of = f"{report.coverage.graded:,} of {plural(report.coverage.asked, 'case')} graded"
     if report.resumed_cases:
-        graded_of += f", {report.resumed_cases:,} answered before the run was stopped (--fresh asks all again)"
+        graded_of += (
+            f", {report.resumed_cases:,} answered before the run was stopped (--fresh asks all cases again)"
+        )
     if report.verdict is not Verdict.PASS:
         return graded_of
     left_out = format_uncovered_cases(report.reasons)
@@ -156,8 +158,8 @@ def format_experiment_problems(experiment: RunExperiment | None) -> tuple[str, .
         cases = plural(experiment.unlinked, "case has", "cases have")
         is_not = "is not" if experiment.unlinked == 1 else "are not"
         lines.append(
-            f"{cases} no example in {experiment.dataset} and {is_not} in the experiment; lookout gold push "
-            f"{experiment.dataset} adds {'it' if experiment.unlinked == 1 else 'them'}"
+            f"{cases} no example in {experiment.dataset} and {is_not} in the experiment. To add "
+            f"{'it' if experiment.unlinked == 1 else 'them'}, run: lookout gold push {experiment.dataset}"
         )
     if experiment.problem:
         status = "The experiment is not complete" if experiment.url else "No experiment"

@@ -91,7 +91,7 @@ def _map_channels_to_texts(response: ProbeResult) -> dict[str, str]:
 
 
 def redact_case_text(text: str, secrets: Sequence[Secret], redact: Redact) -> str:
-    """Mask the words that graders found, then redact the rest of the text."""
+    """Mask the personal data and secrets that graders found, then redact the rest of the text."""
     return redact(apply_masks(text, _find_secret_masks(text, secrets)))
 
 

@@ -40,7 +40,7 @@ _LANGUAGE_NAMES: Final = {
 DIRECTION_WORDS: Final = {
     Direction.WORSE: "worse",
     Direction.BETTER: "better",
-    Direction.SAME: "no better and no worse",
+    Direction.SAME: "neither better nor worse",
 }
 
 
@@ -138,7 +138,7 @@ def _format_outcome_of_shared_cases(comparison: Comparison, recheck: Recheck | N
         always_failing := _count_always_failing_or_zero(comparison, recheck)
     ):
         subject = "that case fails" if always_failing == 1 else "the cases asked again fail"
-        return f"{changes}: too few cases to prove a drop of the whole suite; {subject} every time."
+        return f"{changes}: too few cases to prove a drop of the whole suite, but {subject} every time."
     by_policy = (
         "" if comparison.cluster_p_value is None else f"; by policy {format_p_value(comparison.cluster_p_value)}"
     )
@@ -373,9 +373,9 @@ def _format_mutation_score(mutation_score: MutationScores) -> str:
     whole = mutation_score.whole
     return (
         f"The same graders graded {whole.mutants:,} known-bad replies to {mutation_score.cases:,} severity-3 "
-        f"questions of this suite. Without a judge, they failed {whole.caught:,}: {format_percent(whole.rate)} "
-        f"[{format_percent(whole.low)}, {format_percent(whole.high)}]. Left to a judge: {whole.left:,}. Passed as "
-        f"right: {whole.passed:,}."
+        f"questions of this suite. Without a judge, they rejected {whole.caught:,} replies: "
+        f"{format_percent(whole.rate)} [{format_percent(whole.low)}, {format_percent(whole.high)}]. Left to a "
+        f"judge: {whole.left:,}. Wrongly passed: {whole.passed:,}."
     )
 
 

@@ -84,7 +84,7 @@ def format_recheck_count(count: RecheckCount) -> str:
         f"{outcome} of {count.asked:,}" if count.failed or count.right else f"asked {plural(count.asked, 'time')}"
     )
     others = [
-        f"{count.in_another_way:,} in another way than before" if count.in_another_way else "",
+        f"{count.in_another_way:,} with another failure kind" if count.in_another_way else "",
         f"{count.no_answer:,} without an answer" if count.no_answer else "",
         f"{count.ungraded:,} could not be graded" if count.ungraded else "",
     ]

@@ -15,12 +15,12 @@ class ReportsSettings(BaseModel):
     max_transcripts: Annotated[int, Field(ge=1, le=2_000)] = Field(
         default=200,
         description="Maximum number of cases with the same outcome (such as failed or ungraded) that the HTML "
-        "report shows in full. It lists or counts the other cases.",
+        "report shows in full. The report lists or counts the other cases.",
     )
     max_text_characters: Annotated[int, Field(ge=200, le=100_000)] = Field(
         default=4_000,
-        description="Maximum number of characters that the HTML report shows of a text. It also shows marked "
-        "evidence after this limit.",
+        description="Maximum number of characters that the HTML report shows of a text. The report also shows "
+        "marked evidence after this limit.",
     )
     max_screenshot_bytes: Annotated[int, Field(ge=0)] = Field(
         default=400_000,

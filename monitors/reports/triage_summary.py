@@ -187,7 +187,7 @@ def _build_efficiency_dimension(paths: Sequence[IssuePath], compared: Comparison
 def _format_repeated_calls(paths: Sequence[IssuePath]) -> str:
     counted = [path.repeated for path in paths if path.repeated is not None]
     if not counted:
-        return "calls cannot be distinguished"
+        return "the number of repeated calls is unknown"
     repeated = sum(counted)
     where = f" in {plural(sum(1 for count in counted if count), 'issue')}" if repeated else ""
     return f"{_format_count(repeated)} repeated {'call' if repeated == 1 else 'calls'}{where}"

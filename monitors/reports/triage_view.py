@@ -222,7 +222,7 @@ def list_criteria_answers(result: CaseResult, safe: Redact) -> Sequence[str]:
     return [
         f"{'✓' if criterion.score else '✕'} {describe_criterion(criterion, result.result, safe)}"
         for criterion in grade.criteria
-    ] or [f"not rated: {grade.criteria_problem or 'an older judge'}", "·", "·"]
+    ] or [f"not rated: {grade.criteria_problem or 'the judge is an older version'}", "·", "·"]
 
 
 def describe_criterion(criterion: UsefulnessCriterion, response: Exchange | NoAnswer, safe: Redact) -> str:
@@ -562,7 +562,7 @@ def _describe_agent_path(
     else:
         yield from [plural(hops, "hop")] if hops else []
         yield from [plural(step_count, "step")] if step_count else []
-        yield from [f"{repeats:,} of them repeat an earlier one"] if repeats else []
+        yield from [f"{repeats:,} of them repeat an earlier step"] if repeats else []
     yield f"shortest path {reference.shortest_path}" if reference.shortest_path else "the shortest path is unknown"
     if evidence.steps_cut:
         yield "there may be more steps: the agent's event stream ended early"

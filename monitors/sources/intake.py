@@ -160,8 +160,8 @@ class Intake:
             SourceWarning(
                 kind=SourceWarningKind.ITEM_CHANGED,
                 place=conversation_id,
-                detail="several questions have this id, so Lookout used only the latest; set traffic fields.id to "
-                "a path with a unique value for each item",
+                detail="conversations with different questions have this id. Lookout used only the latest. Set "
+                "fields.id of the source to a path with a unique value for each item",
             )
             for conversation_id in sorted(self._changed_ids)
         )

@@ -58,7 +58,7 @@ class NightlySettings(BaseModel):
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError) as error:
-            raise ValueError("must be a zone of the tz database, such as UTC or Asia/Kolkata") from error
+            raise ValueError("a zone of the tz database, such as UTC or Asia/Kolkata") from error
         return name
 
     def resolve_paths(self, folder: Path) -> Self:

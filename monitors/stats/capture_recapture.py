@@ -81,8 +81,8 @@ _MAX_LOG_FACTOR: Final = 700.0
 """Largest logarithm of a factor: e to the power 700 is about the largest number that a float can store."""
 NO_ENTRIES: Final = "the guard did not block any reply"
 NO_LABELS: Final = "people have not labelled any entry"
-ONLY_FALSE: Final = "people labelled only false alarms, and no rightly blocked reply"
-NO_REVIEW: Final = "the judge is not calibrated: people must review right and wrong answers of the judge"
+ONLY_FALSE: Final = "people labelled only false alarms, but no reply that was rightly blocked"
+NO_REVIEW: Final = "the judge is not calibrated: people must review right answers and wrong answers"
 NOT_BETTER_THAN_CHANCE: Final = "according to human reviews, this judge is not better than chance"
 
 
@@ -170,7 +170,7 @@ def estimate_chapman_total(first: float, second: float, both: float, *, confiden
     ``first`` or ``second``.
     """
     if not 0 <= both <= min(first, second):
-        raise ValueError(f"both is {both}, but must be between 0 and the smaller of {first} and {second}")
+        raise ValueError(f"both must be between 0 and the smaller of {first} and {second}, got {both}")
     value = (first + 1) * (second + 1) / (both + 1) - 1
     first_only, second_only, shared = first - both + 0.5, second - both + 0.5, both + 0.5
     error = sqrt(1 / shared + 1 / first_only + 1 / second_only + shared / (first_only * second_only))
@@ -193,7 +193,7 @@ def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: floa
     """
     if overlap.both < MIN_FOUND_BY_BOTH:
         return Unknown(
-            why=f"both detectors found only {overlap.both} of the same replies; an estimate needs "
+            why=f"the guard and the nightly runs found only {overlap.both} of the same replies. An estimate needs "
             f"{MIN_FOUND_BY_BOTH}"
         )
     if isinstance(held, Unknown):

@@ -57,7 +57,7 @@ def compute_percentile(values: Sequence[float], share: float) -> float:
     Raises ``ValueError`` on an empty sequence.
     """
     if not values:
-        raise ValueError("no values to take a percentile of")
+        raise ValueError("a percentile needs at least one value")
     ordered = sorted(values)
     position = share * (len(ordered) - 1)
     low = int(position)
@@ -73,7 +73,7 @@ def compute_median_interval(values: Sequence[float], *, confidence: float = 0.95
     Nonparametric Statistics, 3rd edition (1999), section 3.2. Raises `ValueError` if ``values`` is empty.
     """
     if not values:
-        raise ValueError("no values, no median")
+        raise ValueError("a median needs at least one value")
     ranked = sorted(values)
     half = NormalDist().inv_cdf((1 + confidence) / 2) * sqrt(len(ranked)) / 2
     rank = max(0, floor((len(ranked) + 1) / 2 - half) - 1)
@@ -118,7 +118,7 @@ def compute_finite_population_limits(
     """
     _require_failures_within_total(failures, graded)
     if graded > population:
-        raise ValueError(f"more cases are graded than exist: {graded} of {population}")
+        raise ValueError(f"graded must not be larger than population, got {graded} of {population}")
     if graded == 0:
         return 0.0, 1.0
     tail = (1 - confidence) / 2 + _TIE_TOLERANCE

@@ -65,7 +65,7 @@ def compute_rating_mean(
     these values. Raises ``ValueError`` if ``rated`` is empty.
     """
     if not rated:
-        raise ValueError("no ratings to average")
+        raise ValueError("an average needs at least one rating")
     value = fsum(rating.weight * rating.value for rating in rated) / fsum(rating.weight for rating in rated)
     clusters = len({rating.cluster for rating in rated})
     units = clusters if clusters > 1 else len(rated)

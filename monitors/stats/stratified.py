@@ -54,7 +54,7 @@ WEIGHTED = "Fay-Feuer limits with Beta distributions over the strata"
 CORRECTED = (
     "corrected for the judge's errors by Rogan-Gladen with Lang-Reiczigel limits at the design's effective size"
 )
-NOT_CORRECTED = "not corrected: the judge's calibration allows no correction"
+NOT_CORRECTED = "not corrected, because the judge's calibration does not allow a correction"
 COUNTED = "counted in every conversation of the night"
 JOINED = "findings of rules and of the judge, with limits joined by the method of variance estimates recovery"
 NOTHING_SAMPLED, NO_CONVERSATIONS, ALL_UNGRADED = (

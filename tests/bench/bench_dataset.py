@@ -82,7 +82,7 @@ STEPS = {
 
 
 def measure_size(count: int) -> tuple[int, dict[str, float]]:
-    """Return the peak memory of reading alone in bytes, and each command's CPU time in microseconds per case."""
+    """Return the peak memory of reading the dataset, in bytes, and the CPU time of each command, in µs per case."""
     with LangSmithDatasetServer(key=KEY) as server, tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "lookout.toml").write_text(CONFIG.format(url=server.url), encoding="utf-8")

@@ -160,7 +160,7 @@ def test_one_api_that_works_is_shown_with_its_answer(tmp_path):
         (f'{{ "X-Api-Key" = "{TOKEN}" }}', {}, "only in the environment"),
         (f'{{ Cookie = "session={TOKEN}" }}', {}, "only in the environment"),
         (f'{{ "X-Api-Key" = {{ env = "BOT_KEY", value = "{TOKEN}" }} }}', {}, 'or { env = "VARIABLE" }'),
-        (f'{{ "X-Tenant" = "{TOKEN}\\n" }}', {}, "without line breaks"),
+        (f'{{ "X-Tenant" = "{TOKEN}\\n" }}', {}, "no line breaks"),
         (f'{{ "X Tenant" = "{TOKEN}" }}', {}, "not a header name"),
         ('{ "X-Tenant" = "a", "x-tenant" = "b" }', {}, "set twice"),
     ],

@@ -46,7 +46,7 @@ def test_all_keys_that_are_missing_are_named():
 
 
 @pytest.mark.parametrize(
-    ("family", "error"), [("claude", "to the same model family"), (None, "does not name the model that answers")]
+    ("family", "error"), [("claude", "to the same model family"), (None, "is unknown, so the judge may belong")]
 )
 @pytest.mark.parametrize("keys", [KEYS, {}], ids=["with keys", "without"])
 def test_the_family_is_looked_at_even_without_a_key(family, error, keys):

@@ -116,7 +116,7 @@ def test_messages_state_true_facts(week):
     assert "2.0 % since 2026-03-07" in texts(nights[BACK])[0]
     (nothing,) = texts(nights[EMPTY])
     assert "2026-03-08 02:00 UTC" in nothing
-    assert f"already graded ({2 * PER_DAY})" in nothing
+    assert f"({2 * PER_DAY} in total)" in nothing
 
 
 def test_no_message_is_sent_twice(week):

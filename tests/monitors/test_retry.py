@@ -43,7 +43,7 @@ async def test_the_pause_requested_by_the_provider_is_waited():
 
 async def test_a_pause_beyond_the_cap_ends_it_at_once():
     pauses = Pauses()
-    with pytest.raises(JudgeUnavailable, match="asks to wait 3600 s"):
+    with pytest.raises(JudgeUnavailable, match="asks Lookout to wait 3600 s"):
         await retry_judge_request(failing(1, 3600.0), PATIENCE, provider="m", pause=pauses)
     assert pauses.asked == []
 

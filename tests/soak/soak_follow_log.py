@@ -32,7 +32,7 @@ LOOKS_LIVED = 1.5
 
 
 class RealNight(AlertingTestbed):
-    """An alerting testbed with the real clock, which the killed processes also use."""
+    """An alerting testbed that uses the real clock, because the killed processes use it too."""
 
     def __call__(self) -> datetime:
         return datetime.now(UTC)

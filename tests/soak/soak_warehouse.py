@@ -165,7 +165,7 @@ def main() -> int:
     hit = ", ".join(f"{step} {count}" for step, count in tally.kills.most_common())
     summary = (
         f"{asked.kills} kills in {time.monotonic() - started:.0f} s. Lookout acknowledged {tally.acknowledged} writes and "
-        f"decisions. In {tally.failures} rounds, data was lost or stored twice, or the check was wrong"
+        f"decisions. Rounds that lost data, stored data twice or failed the check: {tally.failures}"
     )
     print(f"killed during: {hit}\n{summary}")
     if asked.write:

@@ -183,7 +183,8 @@ def digest_example() -> Digest:
             DigestFigure(label="failed in the sample", value="Source not cited 7"),
             DigestFigure(label="next night", value="2026-03-03 02:00 UTC"),
             DigestFigure(
-                label="last drill", value="passed 2026-02-28 03:00 UTC, 11.0 s from a wrong answer to Slack"
+                label="last drill",
+                value="passed 2026-02-28 03:00 UTC: Slack accepted the alert 11.0 s after the wrong answer",
             ),
         ),
         incidents=incidents,
@@ -288,7 +289,7 @@ DRIFT: Final = build_drift_observation(
     AT_NIGHT,
     metric="failures",
     detail="Failures in live traffic: worse since 2026-02-26: 1.9 % of conversations failed before (95 % CI 1.2 to 2.9), "
-    "6.4 % since (4.4 to 8.9). Found in this night: Source not cited (7 of 120 sampled).",
+    "6.4 % since (4.4 to 8.9). Failures of this night: Source not cited (7 of 120 sampled).",
 )
 VOID: Final = build_void_judge_observation(
     AT, detail="the judge passed 2 of 4 known-wrong answers; 37 grades of this batch were discarded"
@@ -301,15 +302,15 @@ FAULT: Final = build_monitor_fault_observation(
 DRILL_AT: Final = ObservationContext(target=DRILL_TARGET, run_id="drill-0301", seen_at=NIGHT)
 DRILL: Final = build_drill_observation(
     DRILL_AT,
-    title="Drill, no action needed: Lookout reported a planted wrong answer here after 11 s",
-    detail=format_drill_passed_message("a limit from an outdated index, twice what it should be", judged=True),
+    title="Drill, no action needed: Lookout sent this alert 11 s after a planted wrong answer",
+    detail=format_drill_passed_message("a limit from an outdated index, twice the right amount", judged=True),
     failed=False,
 )
 BLOCKED: Final = build_drill_observation(
     DRILL_AT,
     title="Drill failed at the browser: Lookout may not report a real fault",
-    detail="There was no answer: CHROMIUM_PATH does not exist. To do: run lookout browser install; lookout doctor shows details. "
-    "Passed before that: data folder, suite, schedule, network, clock, shadow page. To repeat the drill: lookout drill.",
+    detail="There was no answer: CHROMIUM_PATH does not exist. To do: run lookout browser install. For details, run lookout doctor. "
+    "These stations passed: data folder, suite, schedule, network, clock, shadow page. To repeat the drill: lookout drill.",
     failed=True,
 )
 GATE: Final = Observation(
@@ -391,7 +392,7 @@ REPORTS_GATE: Final = Observation(
     title=build_redacted_excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
     reason=build_redacted_excerpt(
         "the average rating of 24 reports is 3.80, below the minimum of 4 (scale 1 to 5); the average rating of the "
-        "24 reports that both runs rated fell from 4.30 to 3.80; a drop of more than 0.3 fails",
+        "24 reports that both runs rated fell from 4.30 to 3.80. The maximum drop is 0.3",
         limit=400,
     ),
     examples=(

@@ -48,7 +48,7 @@ def test_f83_the_text_of_an_answer_is_escaped(text):
 def test_every_kind_has_a_picture(example):
     seen = page_of(example.alert)
     assert example.alert.id in seen.words
-    whose = "Lookout tests itself" if example.alert.kind is IncidentKind.DRILL else example.alert.target
+    whose = "Lookout tests its own alerts" if example.alert.kind is IncidentKind.DRILL else example.alert.target
     assert whose in seen.words
 
 

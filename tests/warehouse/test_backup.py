@@ -178,7 +178,7 @@ def test_a_damaged_warehouse_file_does_not_prevent_a_backup(tmp_path, store):
 
 def test_a_backup_overwrites_nothing_and_is_not_in_the_data_folder(tmp_path, store):
     (tmp_path / "backup.tar.gz").write_text("mine", encoding="utf-8")
-    with pytest.raises(ConfigError, match="exists already"):
+    with pytest.raises(ConfigError, match="already exists"):
         back_up(store, tmp_path / "backup.tar.gz")
     with pytest.raises(ConfigError, match="inside the data folder"):
         back_up(store, tmp_path / "data" / "backup.tar.gz")

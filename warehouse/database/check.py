@@ -151,8 +151,8 @@ def _select_loaded_and_report_changed(
             copies.problems.append(
                 CheckProblem(
                     kind=CheckProblemKind.SEGMENT_CHANGED,
-                    text=f"the segment {entry.name} has another hash than the loaded segment; "
-                    f"{REBUILD_HINT} or restore it",
+                    text=f"the segment {entry.name} in the journal differs from the loaded segment; "
+                    f"{REBUILD_HINT}, or restore the segment from a backup",
                 )
             )
 
@@ -223,8 +223,8 @@ def _iterate_table_differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> 
         extra = _count_rows_only_in(fresh, f"live.{table}", table)
         yield CheckProblem(
             kind=CheckProblemKind.TABLE_DIFFERS,
-            text=f"{file}, table {table}: {plural(missing, 'row')} of the journal missing and "
-            f"{plural(extra, 'row')} not in the journal; {REBUILD_HINT}",
+            text=f"{file}, table {table} differs from the journal: {plural(missing, 'row')} missing and "
+            f"{plural(extra, 'row')} too many; {REBUILD_HINT}",
         )
 
 
@@ -251,8 +251,8 @@ def _report_lost_segments(missing: int, pending: int, lost: int) -> Iterator[Che
     elif missing:
         yield CheckProblem(
             kind=CheckProblemKind.LOADED_ROWS_LOST,
-            text=f"the file lacks {plural(missing, 'loaded segment')}, because its log was damaged; the next load "
-            "restores them from the journal",
+            text=f"the warehouse file lost {plural(missing, 'loaded segment')}, because its log was damaged; "
+            "the next load restores the lost data from the journal",
         )
 
 
@@ -260,8 +260,8 @@ def _report_segments_missing_from_journal(entries: dict[str, str], present: set[
     for segment_id in sorted(entries.keys() - present):
         yield CheckProblem(
             kind=CheckProblemKind.SEGMENT_MISSING,
-            text=f"the segment {segment_id} is loaded but no longer in the journal; restore it from a backup. A "
-            "rebuild can restore the segment's rows only from the old file",
+            text=f"the segment {segment_id} is loaded but no longer in the journal; restore it from a backup. "
+            "Until then, the warehouse file has the only copy of its rows",
         )
 
 
@@ -269,6 +269,6 @@ def _report_set_aside_segments(store: Store) -> Iterator[CheckProblem]:
     for place in store.journal.segments.list_set_aside():
         yield CheckProblem(
             kind=CheckProblemKind.SET_ASIDE,
-            text=f"{place} was damaged and moved away, so its rows are not in the warehouse; restore it from a "
-            "backup or delete it",
+            text=f"{place} was damaged and moved out of the journal, so its rows are not in the warehouse; restore "
+            "the segment from a backup, or delete it",
         )

@@ -293,7 +293,7 @@ def build_not_duckdb_error(file: Path) -> WarehouseDamaged:
     """Build the error for a path that is a folder or a file of another program."""
     if file.is_dir():
         return WarehouseDamaged(
-            f"{file} is a folder, so Lookout did not change it; move it away, or {REBUILD_HINT}"
+            f"{file} is a folder, so Lookout did not change it; move the folder away, or {REBUILD_HINT}"
         )
     return WarehouseDamaged(
         f"{file} is not a DuckDB file, so Lookout did not change it; move it away if you need it, or {REBUILD_HINT}"
@@ -309,7 +309,7 @@ def translate_error(error: duckdb.Error, file: Path) -> Exception:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, duckdb.OutOfMemoryException) or any(sign in text for sign in _MEMORY_SIGNS):
         return WarehouseError(
-            f"not enough memory for {file}; no data is lost: stop other programs, or give Lookout more memory"
+            f"not enough memory to use {file}. No data is lost. Stop other programs, or give Lookout more memory"
         )
     if isinstance(error, duckdb.IOException | duckdb.PermissionException):
         return _translate_disk_error(text, file)

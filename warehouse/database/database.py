@@ -153,7 +153,8 @@ def _require_row_counts(beside: Path, deadline: Deadline, expected: dict[str, in
             if counts.get(table) != rows
         )
         raise WarehouseUnwritable(
-            f"{beside} has missing rows after writing ({differences}); free some disk space and check the disk"
+            f"{beside} has a wrong number of rows after writing ({differences}); free some disk space and check "
+            "the disk"
         )
 
 
@@ -177,9 +178,8 @@ def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, c
     done = read_schema_number(connection, file)
     if done > schema.newest:
         raise SchemaTooNew(
-            f"{file} has schema {done}, but this version of Lookout supports only {schema.newest}; update Lookout, "
-            "or "
-            "choose another data folder"
+            f"{file} has schema {done}, but this version of Lookout supports schemas up to {schema.newest}; update "
+            "Lookout, or choose another data folder"
         )
     missing = [step for step in schema.migrations if step.number > done]
     for step in missing:
@@ -198,8 +198,8 @@ def read_schema_number(connection: duckdb.DuckDBPyConnection, file: Path) -> int
         row = connection.execute("select coalesce(max(number), 0) from lookout_migrations").fetchone()
     except duckdb.CatalogException:
         raise WarehouseUnwritable(
-            f"{file} is a DuckDB file of another program, so Lookout did not change it; move it away or choose "
-            "another data folder"
+            f"{file} is a DuckDB file of another program, so Lookout did not change it; move the file away, or "
+            "choose another data folder"
         ) from None
     return int(row[0]) if row else 0
 

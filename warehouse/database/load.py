@@ -52,7 +52,7 @@ class DamagedSegment(Record):
     @property
     def text(self) -> str:
         """Return the error message. For a segment that was moved, the message contains the new path."""
-        return f"{self.error}; it was moved to {self.stored_at}" if self.is_aside else self.error
+        return f"{self.error}; the segment was moved to {self.stored_at}" if self.is_aside else self.error
 
 
 class LoadReport(Record):
@@ -90,9 +90,9 @@ def format_segment_loss(count: int) -> str:
     The message says how to fix this.
     """
     return (
-        f"{plural(count, 'segment')} that had been loaded can be read neither from the warehouse nor from its "
-        "journal: restore the journal from a backup, then run `lookout warehouse rebuild`. Without a backup, run "
-        "only the rebuild: this message will then no longer appear, but the data remains lost"
+        f"both the warehouse and its journal lost {plural(count, 'loaded segment')}. Restore the journal from a "
+        "backup, then run `lookout warehouse rebuild`. Without a backup, run only the rebuild: this message then "
+        "no longer appears, but the data remains lost"
     )
 
 

@@ -62,9 +62,9 @@ class MissingSegment(Record):
     def text(self) -> str:
         """Return a message that describes the lost rows and the next step."""
         return (
-            f"the segment {self.name} is no longer readable in the journal: {self.restored_rows} of "
-            f"{plural(self.rows, 'row')} were restored from the old file; restore the segment from a backup and "
-            "rebuild"
+            f"the segment {self.name} is no longer readable in the journal. {self.restored_rows} of "
+            f"{plural(self.rows, 'row')} were restored from the old file. Restore the segment from a backup, then "
+            "rebuild again"
         )
 
 
@@ -98,7 +98,7 @@ def copy_rows_missing_from_journal(database: Database, deadline: Deadline, have:
     if not database.file.exists():
         return OldFile({})
     if not is_duckdb_file(database.file):
-        return OldFile({}, unread="it is not a DuckDB file")
+        return OldFile({}, unread="the old file is not a DuckDB file")
     try:
         with open_connection(_IN_MEMORY, deadline, read_only=False) as reader:
             return _copy_from_old_file(reader, database, have)
@@ -246,7 +246,7 @@ class RebuildReport(Record):
             reason = self.unread or "the old file does not list these segments"
             errors.append(
                 WarehouseDamaged(
-                    f"{summary}; their names are unknown ({reason}): restore the journal from a backup"
+                    f"{summary}, and their names are unknown ({reason}); restore the journal from a backup"
                 )
             )
         return errors

@@ -150,7 +150,7 @@ def write_verified_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *,
     ).fetchone()
     if same != (True,):
         raise WarehouseDamaged(
-            f"the content of {file} differs after writing; check the disk. Lookout did not remove any data"
+            f"{file} differs from the data that was written; check the disk. Lookout did not remove any data"
         )
 
 

@@ -178,7 +178,9 @@ def _lock_folder(folder: Path) -> Generator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise WarehouseBusy("another process is making a copy of the warehouse") from None
+            raise WarehouseBusy(
+                "another process is making a copy of the warehouse; try again in a few seconds"
+            ) from None
         yield
 
 

@@ -218,9 +218,11 @@ def read_manifest(journal: Journal, name: str) -> ArchiveManifest:
     try:
         manifest = ArchiveManifest.model_validate_json(journal.segments.read(name))
     except ValidationError:
-        raise WarehouseDamaged(f"the archive's manifest {place} cannot be read: restore it from a backup") from None
+        raise WarehouseDamaged(
+            f"the manifest {place} of an archive cannot be read; restore it from a backup"
+        ) from None
     if manifest.lookout_archive > FORMAT_VERSION:
-        raise SchemaTooNew(f"the archive {place} was written by a newer version of Lookout: update Lookout")
+        raise SchemaTooNew(f"the archive {place} was written by a newer version of Lookout; update Lookout")
     return manifest
 
 
@@ -235,9 +237,9 @@ def fetch_verified_parquet(journal: Journal, manifest: ArchiveManifest, scratch:
     try:
         file = journal.segments.fetch_file(manifest.parquet, scratch)
     except FileNotFoundError:
-        raise WarehouseDamaged(f"the archive {place} is missing: restore it from a backup") from None
+        raise WarehouseDamaged(f"the archive {place} is missing; restore it from a backup") from None
     if hash_file(file) != manifest.sha256:
-        raise WarehouseDamaged(f"the archive {place} is damaged (its hash differs): restore it from a backup")
+        raise WarehouseDamaged(f"the archive {place} is damaged (its hash differs); restore it from a backup")
     return file
 
 

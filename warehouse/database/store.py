@@ -169,7 +169,7 @@ class Store:
             report = self.load_pending_segments_into(connection)
             self.save_ledger_if_complete(connection)
         aside = [
-            f"{place} is damaged and was set aside: restore it from a backup, or delete it"
+            f"{place} was damaged and moved out of the journal; restore the segment from a backup, or delete it"
             for place in self.journal.segments.list_set_aside()
             if all(segment.stored_at != place for segment in report.damaged)
         ]
@@ -311,7 +311,7 @@ def parse_record_text(text: object, kind: type[Stored], name: str, remains: str)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise WarehouseDamaged(
-            f"a stored {name} has another format ({'.'.join(map(str, first['loc']))}: {first['msg']}); {remains}"
+            f"Lookout cannot read a stored {name} ({'.'.join(map(str, first['loc']))}: {first['msg']}); {remains}"
         ) from error
 
 

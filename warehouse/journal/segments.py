@@ -160,15 +160,15 @@ def decode_segment(data: bytes, *, where: str, segment_id: str, run_id: str | No
             where, f"the header belongs to the segment {header.id} of {header.run_id or 'no run'}"
         )
     if hashlib.sha256(body).hexdigest() != header.sha256:
-        raise _build_damaged_error(where, "the hash of the content is not the hash in the header")
+        raise _build_damaged_error(where, "the hash of the content does not match the header")
     lines = tuple(_split_lines(body, where))
     if Counter(line.table for line in lines) != header.rows:
-        raise _build_damaged_error(where, "the row counts are not the counts in the header")
+        raise _build_damaged_error(where, "the row counts do not match the header")
     unknown = header.rows.keys() - set(get_args(TableName))
     if header.lookout_segment > FORMAT_VERSION or unknown:
         difference = f"tables {', '.join(sorted(unknown))}" if unknown else f"format {header.lookout_segment}"
         raise SchemaTooNew(
-            f"the segment {where} was written by a newer version of Lookout ({difference}): update Lookout"
+            f"the segment {where} was written by a newer version of Lookout ({difference}); update Lookout"
         )
     return Segment(header, lines, len(data))
 

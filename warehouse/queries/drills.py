@@ -23,7 +23,7 @@ def find_last_drill(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Dri
     try:
         return DrillReport.model_validate_json(str(table.rows[0][0]))
     except ValidationError as error:
-        raise WarehouseDamaged("the report of the newest drill has another format") from error
+        raise WarehouseDamaged("this version of Lookout cannot read the report of the newest drill") from error
 
 
 def has_drill_row(store: Store, drill_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> bool:

@@ -219,7 +219,7 @@ def _build_guard_entry(row: Sequence[object]) -> GuardEntry:
 
 MAX_NIGHTS: Final = 400
 """Maximum number of nightly runs that are compared: a little more than a year."""
-NO_NIGHT_TEXT: Final = "no night of live traffic was graded in this period"
+NO_NIGHT_TEXT: Final = "no nightly run graded live traffic in this period"
 NO_JUDGE_TEXT: Final = "no judge graded these nights, and rules cannot detect invented replies"
 
 

@@ -205,7 +205,7 @@ def list_reviewed_ratings(
     )
 
 
-def count_ratings(
+def count_rated_reports_by_judge(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[RatingCount, ...]:
     """Count the reports that each judge rated since ``since``. The counts are grouped by target and lineage."""

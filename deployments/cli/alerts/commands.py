@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 IdArgument = Annotated[
     str,
     typer.Argument(
-        help="the id at the end of an alert message (LK-…), or the id of an incident in the output of `lookout "
-        "alerts list`"
+        help="the id at the end of an alert message (LK-…), or the id of an incident from `lookout alerts list`"
     ),
 ]
 ByOption = Annotated[
@@ -35,11 +34,11 @@ ByOption = Annotated[
     typer.Option(
         "--as",
         envvar=["LOOKOUT_USER", "USER"],
-        help="your name, which Lookout stores with the decision",
+        help="your name, which Lookout stores with your action",
         show_default=False,
     ),
 ]
-NoteOption = Annotated[str, typer.Option("--note", help="the reason, which the history shows")]
+NoteOption = Annotated[str, typer.Option("--note", help="the reason, shown in the history of the incident")]
 
 
 def list_command(
@@ -172,7 +171,7 @@ def silence_command(
     reason: Annotated[str, typer.Option("--reason", help="the reason for the silence", min=1)],
     incident: Annotated[
         str | None,
-        typer.Argument(help="the id of an incident to silence, or of a message to silence all its incidents"),
+        typer.Argument(help="the id of an incident, or the id of a message (LK-…) to silence all its incidents"),
     ] = None,
     lasting: Annotated[
         str | None, typer.Option("--for", help="the duration of the silence, such as 90m, 4h or 2d")
@@ -180,22 +179,24 @@ def silence_command(
     until: Annotated[
         str | None,
         typer.Option(
-            "--until", help="the end of the silence, such as 2026-03-02T08:00 or 08:00, in UTC or in --zone"
+            "--until",
+            help="the end of the silence, such as 2026-03-02T08:00 or 08:00, in UTC unless --zone is given",
         ),
     ] = None,
     begins: Annotated[
         str | None,
         typer.Option(
             "--from",
-            help="the start of the silence, such as 2026-03-02T06:00 or 06:00, in UTC or in --zone; default: now",
+            help="the start of the silence, such as 2026-03-02T06:00 or 06:00, in UTC unless --zone is given; "
+            "default: now",
         ),
     ] = None,
     every: Annotated[
         str | None,
         typer.Option(
             "--every",
-            help='weekly periods of silence, in --zone: "Sunday 02:00-04:00", "Mon-Fri, Sun 22:00-06:00" or, for '
-            'every day, "day 01:00-01:30"',
+            help='weekly periods of silence in the time zone --zone, such as "Sunday 02:00-04:00", "Mon-Fri, Sun '
+            '22:00-06:00" or "day 01:00-01:30" (every day)',
         ),
     ] = None,
     zone: Annotated[
@@ -250,13 +251,13 @@ def silences_command(
     elif silences:
         make_terminal_console().print(build_silence_table(silences, now))
     else:
-        print_text("There are no silences.")
+        print_text("There are no active or planned silences.")
 
 
 def unsilence_command(
     silence_id: Annotated[
         str,
-        typer.Argument(metavar="SILENCE", help="the id of the silence in the output of `lookout alerts silences`"),
+        typer.Argument(metavar="SILENCE", help="the id of the silence from `lookout alerts silences`"),
     ],
     by: ByOption = "",
     config: ConfigOption = DEFAULT_CONFIG,
@@ -283,7 +284,8 @@ def _require_author(by: str) -> str:
     """Return ``by``, the name of the person who acts. Raises `ConfigError` if the name is empty."""
     if not by.strip():
         raise ConfigError(
-            "Lookout stores your name with the decision. Set your name with --as NAME or LOOKOUT_USER"
+            "your name is missing. Lookout stores it with your action. Give your name with --as NAME or "
+            "LOOKOUT_USER"
         )
     return by
 
@@ -299,7 +301,9 @@ def _store_and_print_action(
         kind, find_by_incident_or_message_id(session.store, incident_id), by=author, note=note
     )
     if outcome is None:
-        print_text("Your decision is stored. Lookout applies it as soon as the warehouse is free.", err=as_json)
+        print_text(
+            "Your action is stored. Lookout applies this action when the warehouse is no longer busy.", err=as_json
+        )
     elif as_json:
         _print_json_lines([outcome])
     else:

@@ -101,7 +101,7 @@ def open_session_and_apply_actions(config: Path, data_folder: Path | None) -> In
     """
     folder = find_data_folder(config, data_folder)
     if not (folder / DATABASE_FILE).exists() and not (folder / JOURNAL_FOLDER).exists():
-        raise ConfigError(f"{folder} has no warehouse yet. The first run creates it")
+        raise ConfigError(f"{folder} has no warehouse yet. The first run creates the warehouse")
     store = open_warehouse(config, data_folder)
     loaded = load_config(config) if config.exists() else None
     if loaded is not None:
@@ -137,8 +137,8 @@ def find_by_incident_or_message_id(store: Store, incident_id: str) -> tuple[Inci
         return _find_incidents_of_message(store, incident_id.upper())
     if not _BEGINNING.fullmatch(incident_id) or len(incident_id) < MIN_ID_CHARACTERS:
         raise ConfigError(
-            f"{incident_id!r} is not a valid id. Accepted: the id at the end of a message (LK-…), or at least the "
-            "first 4 characters of an incident's id from `lookout alerts list`"
+            f"{incident_id!r} is not a valid id. Accepted: the id at the end of an alert message (LK-…), or at "
+            "least the first 4 characters of an incident id from `lookout alerts list`"
         )
     incidents = [
         incident
@@ -147,11 +147,11 @@ def find_by_incident_or_message_id(store: Store, incident_id: str) -> tuple[Inci
     ]
     if not incidents:
         raise ConfigError(
-            f"no incident has an id that begins with {incident_id}. `lookout alerts list --all` lists all incidents"
+            f"no incident has an id that begins with {incident_id}. For all ids, run `lookout alerts list --all`"
         )
     if len(incidents) > 1:
         few = ", ".join(incident.fingerprint[:12] for incident in incidents[:5])
-        raise ConfigError(f"the ids of several incidents begin with {incident_id}: {few}. Give more characters")
+        raise ConfigError(f"several incident ids begin with {incident_id}: {few}. Give more characters of the id")
     return (incidents[0],)
 
 
@@ -162,7 +162,7 @@ def _find_incidents_of_message(store: Store, alert_id: str) -> tuple[Incident, .
     )
     if not incidents:
         raise ConfigError(
-            f"this data folder has no message {alert_id}. `lookout alerts list --all` lists all incidents"
+            f"this data folder has no alert message {alert_id}. For all incidents, run `lookout alerts list --all`"
         )
     return incidents
 
@@ -313,14 +313,16 @@ def _iterate_story_lines(story: Story) -> Iterator[StoryLine]:
     yield from _iterate_state_changes(story.versions)
     for printed in story.messages:
         title = (
-            "recovery sent" if printed.reason is NotifyReason.RECOVERED else f"sent, {REASON_WORDS[printed.reason]}"
+            "recovery message"
+            if printed.reason is NotifyReason.RECOVERED
+            else f"alert message, {REASON_WORDS[printed.reason]}"
         )
         status = printed.status.value if printed.status else "waiting to be sent"
         detail = f": {printed.detail}" if printed.detail else ""
         yield StoryLine(printed.created_at, f"{title}, {printed.alert_id}, {status}{detail}", printed.run_id)
     for done in story.done:
         title = DONE_WORDS[done.action.kind].lower()
-        outcome = done.outcome.text if done.outcome else "waiting for the warehouse"
+        outcome = done.outcome.text if done.outcome else "this action is not applied yet"
         note = f", “{remove_invisible_characters(done.action.note)}”" if done.action.note else ""
         text = (
             f"{title} by {remove_invisible_characters(done.action.by)} ({done.action.via.value}){note}: {outcome}"

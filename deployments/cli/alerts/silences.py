@@ -40,7 +40,8 @@ _DURATION: Final = re.compile(r"([0-9]{1,6})([mhd])")
 _UNITS: Final = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _CLOCK_TIME: Final = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _NO_END_ERROR: Final = (
-    "a silence must have an end. Give a duration (--for 90m, 4h or 2d) or a time (--until 2026-03-02T08:00, UTC)"
+    "a silence must have exactly one end. Give a duration (--for 90m, 4h or 2d) or a time "
+    "(--until 2026-03-02T08:00, UTC)"
 )
 
 
@@ -81,9 +82,11 @@ def parse_silence_times(**options: str | None) -> SilenceTimes:
         lines = (f"--{explain_validation_error(SilenceTimes, dict(detail))}" for detail in error.errors())
         raise ConfigError("\n".join(lines)) from None
     if times.every and not times.zone:
-        raise ConfigError("--every needs --zone, the time zone of its times, such as --zone Europe/Berlin")
+        raise ConfigError("--every needs a time zone. Add --zone, such as --zone Europe/Berlin")
     if times.zone and not (times.every or times.begins or times.until):
-        raise ConfigError("--zone has no effect without --every, --from or --until")
+        raise ConfigError(
+            "--zone has no effect without --every, --from or --until. Add one of these options, or remove --zone"
+        )
     return times
 
 
@@ -118,10 +121,13 @@ def end_silence_and_apply_pending_actions(session: IncidentSession, silence_id: 
     silence = silences.get(silence_id)
     if silence is None or silence.is_over(now):
         running = ", ".join(silence.id for silence in silences.values() if not silence.is_over(now)) or "none"
-        raise ConfigError(f"no silence has the id {silence_id}. Silences that have not ended: {running}")
+        raise ConfigError(
+            f"no active or planned silence has the id {silence_id}. Active and planned silences: {running}"
+        )
     if silence_id.startswith(CONFIGURED_PREFIX):
         raise ConfigError(
-            f"{silence_id} is configured in lookout.toml. To end it, remove its [[silences]] table there"
+            f"{silence_id} is configured in lookout.toml. To end this silence, remove its [[silences]] table from "
+            "that file"
         )
     ended = silence.end_early(now, by)
     append_silence(session.store.journal, ended)
@@ -145,8 +151,8 @@ def compute_silence_end(
     )
     if ends_at <= starts_at:
         raise ConfigError(
-            f"a silence must end after it starts. The end {format_utc(ends_at)} is not after the start "
-            f"{format_utc(starts_at)}"
+            f"a silence must end after it starts. The end is {format_utc(ends_at)}, but the start is "
+            f"{format_utc(starts_at)}. Give a later end"
         )
     return ends_at
 
@@ -156,7 +162,10 @@ def format_silence_confirmation(silence: Silence, now: datetime) -> str:
     about = format_silence_matchers(silence)
     if silence.ended_by:
         ended_by = remove_invisible_characters(silence.ended_by)
-        return f"{ended_by} ended the silence {silence.id}. The next run that sees {about} sends an alert."
+        return (
+            f"{ended_by} ended the silence {silence.id}. The next run that finds a matching fault ({about}) sends "
+            "an alert."
+        )
     return f"{silence.id}: no alerts about {about} {format_silence_time(silence, now)}"
 
 
@@ -164,7 +173,8 @@ def _parse_silence_duration(lasting: str) -> timedelta:
     match = _DURATION.fullmatch(lasting.strip())
     if match is None:
         raise ConfigError(
-            f"--for {lasting!r} is not a valid duration. Accepted: a number with m, h or d, such as 90m, 4h or 2d"
+            f"--for {lasting!r} is not a valid duration. Accepted: a number and the unit m, h or d, such as 90m, "
+            "4h or 2d"
         )
     return int(match[1]) * _UNITS[match[2]]
 
@@ -187,8 +197,8 @@ def _parse_silence_time(option: str, text: str, after: datetime, zone: str | Non
         time = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ConfigError(
-            f"{option} {text!r} is not a valid time. Accepted: a time such as 2026-03-02T08:00 or 08:00, in UTC or "
-            "in --zone"
+            f"{option} {text!r} is not a valid time. Accepted: a time such as 2026-03-02T08:00 or 08:00, in UTC "
+            "unless --zone is given"
         ) from None
     return (time if time.tzinfo else time.replace(tzinfo=tz)).astimezone(UTC)
 
@@ -202,7 +212,7 @@ def build_silence(
     """
     starts_at = now if times.begins is None else _parse_silence_time("--from", times.begins, now, times.zone)
     if starts_at < now:
-        raise ConfigError(f"a silence cannot start in the past: {format_utc(starts_at)}")
+        raise ConfigError(f"a silence cannot start in the past. The given start is {format_utc(starts_at)}")
     recurrence = Recurrence(every=times.every, zone=times.zone) if times.every and times.zone else None
     if recurrence and times.lasting is None and times.until is None:
         ends_at = NO_END
@@ -236,7 +246,9 @@ def _explain_invalid_silence(error: ValidationError) -> str:
     first: Sequence[str] = [str(part) for part in error.errors(include_url=False)[0]["loc"]]
     message = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
     if "cannot silence everything" in message:
-        return "Lookout cannot silence everything. Give an id, --target, --case, --failure or --kind"
+        return (
+            "Lookout cannot silence everything. Give the id of an incident, --target, --case, --failure or --kind"
+        )
     return f"{'.'.join(first)}: {message}"
 
 

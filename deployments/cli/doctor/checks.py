@@ -105,20 +105,22 @@ def load_configuration_with_check(path: Path) -> tuple[Config | None, HealthChec
     """
     name = "configuration"
     if not path.exists():
-        to_do = "run `lookout init` to create it; `lookout demo` and `lookout doctor URL` work without it"
+        to_do = (
+            "run `lookout init` to create the file. `lookout demo` and `lookout doctor URL` work without the file"
+        )
         return None, HealthCheck(name=name, health=Health.DOUBTFUL, found=f"{path} does not exist", to_do=to_do)
     try:
         config = load_config(path)
     except ConfigError as error:
         return None, HealthCheck(
-            name=name, health=Health.BROKEN, found=str(error), to_do="correct the named settings"
+            name=name, health=Health.BROKEN, found=str(error), to_do="correct the settings named above"
         )
     missing = [f"{name} ({target.suite})" for name, target in config.targets.items() if not target.suite.exists()]
     if missing:
         return config, HealthCheck(
             name=name,
             health=Health.BROKEN,
-            found=f"the suite file of {', '.join(missing)} does not exist",
+            found=f"no suite file exists for {', '.join(missing)}",
             to_do="create the file, or set `suite` to the path of an existing file",
         )
     return config, HealthCheck(name=name, health=Health.GOOD, found=f"{path}: {', '.join(config.targets)}")
@@ -152,7 +154,7 @@ def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> Heal
         answer = asyncio.run(fetch_page_without_body(address, target.probe))
     except (httpx.HTTPError, AccessDenied) as error:
         to_do = (
-            "open the address from this machine; check its spelling, the network, the proxy, and whether the "
+            "open the address from this machine. Check its spelling, the network, the proxy, and whether the "
             "application runs"
         )
         reason = str(error) if isinstance(error, AccessDenied) else describe_http_error(error)
@@ -161,7 +163,7 @@ def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> Heal
         context.dates += _parse_date_header(answer.headers["date"])
     took = f"{address}: HTTP {answer.status_code} in {answer.elapsed.total_seconds():.2f} s"
     if answer.status_code in (401, 403) and target.login is not None:
-        return HealthCheck(name=check_name, health=Health.GOOD, found=f"{took} without a login")
+        return HealthCheck(name=check_name, health=Health.GOOD, found=f"{took}, which is normal without a login")
     if answer.status_code in (401, 402, 403, 407, 429):
         to_do = f"if the page requires a login, configure [targets.{name}.login] (docs/login.md)"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=took, to_do=to_do)
@@ -190,7 +192,7 @@ def _check_login(context: DoctorContext, name: str) -> HealthCheck:
         login = build_login(context.config, name, context.environment)
     except ConfigError as error:
         return HealthCheck(
-            name=check_name, health=Health.BROKEN, found=str(error), to_do="correct the named settings"
+            name=check_name, health=Health.BROKEN, found=str(error), to_do="correct the settings named above"
         )
     assert login is not None
     if login.session is None and login.settings.needs_person_to_sign_in:
@@ -200,11 +202,11 @@ def _check_login(context: DoctorContext, name: str) -> HealthCheck:
             found="nobody has signed in yet",
             to_do=login.login_command_text.strip("`"),
         )
-    state = "all variables are set"
+    state = "all variables of the login are set"
     if login.session is not None:
         made = f"{login.session.made_at:%Y-%m-%d %H:%M} UTC"
-        check = f"{login.login_command_text} checks whether the session is still valid"
-        state = f"signed in at {made} ({login.session.by}); {check}"
+        check = f"To check whether the session is still valid, run {login.login_command_text}"
+        state = f"signed in at {made} ({login.session.by}). {check}"
     return HealthCheck(name=check_name, health=Health.GOOD, found=state)
 
 
@@ -223,11 +225,11 @@ def check_clock(context: DoctorContext) -> list[HealthCheck]:
             HealthCheck(
                 name="clock",
                 health=Health.GOOD,
-                found=f"{context.now:%Y-%m-%d %H:%M:%S} UTC; there is no other clock to compare with",
+                found=f"{context.now:%Y-%m-%d %H:%M:%S} UTC. There is no other clock to compare this time with",
             )
         ]
     off_s = min(abs((context.now - sent_at).total_seconds()) for sent_at in context.dates)
-    comparison = f"{context.now:%Y-%m-%d %H:%M:%S} UTC, differs from a target's clock by {off_s:.0f} s"
+    comparison = f"{context.now:%Y-%m-%d %H:%M:%S} UTC, which differs from the clock of a target by {off_s:.0f} s"
     if off_s < CLOCK_DOUBTFUL_S:
         return [HealthCheck(name="clock", health=Health.GOOD, found=comparison)]
     health = Health.BROKEN if off_s >= CLOCK_BROKEN_S else Health.DOUBTFUL
@@ -237,8 +239,8 @@ def check_clock(context: DoctorContext) -> list[HealthCheck]:
             health=health,
             found=comparison,
             to_do=(
-                "set the clock with NTP: signatures of Slack and webhooks are refused if it is wrong by more "
-                "than 300 s"
+                "set the clock with NTP. If the clock is wrong by more than 300 s, signatures of Slack and "
+                "webhooks are refused"
             ),
         )
     ]
@@ -259,7 +261,7 @@ def check_rights(context: DoctorContext) -> list[HealthCheck]:
             name=name,
             health=Health.DOUBTFUL,
             found=f"other users of this machine can read {folder} (mode {mode:o})",
-            to_do=f"run `chmod 700 {folder}`, unless you want this",
+            to_do=f"run `chmod 700 {folder}`, unless other users need access",
             optional=True,
         )
     ]
@@ -295,18 +297,24 @@ def check_warehouse(context: DoctorContext) -> list[HealthCheck]:
     folder = context.data_folder
     if not (folder / "warehouse.duckdb").exists():
         return [
-            HealthCheck(name="warehouse", health=Health.GOOD, found="does not exist yet; the first run creates it")
+            HealthCheck(
+                name="warehouse",
+                health=Health.GOOD,
+                found="does not exist yet. The first run creates the warehouse",
+            )
         ]
     try:
         runs = count_runs(open_store_in(folder), wait_s=LOCK_WAIT_S)
     except WarehouseBusy as error:
-        return [
-            HealthCheck(name="warehouse", health=Health.GOOD, found=f"another process uses the warehouse: {error}")
-        ]
+        return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"the warehouse is busy: {error}")]
     except MonitorError as error:
         to_do = "lookout warehouse rebuild"
         return [HealthCheck(name="warehouse", health=Health.BROKEN, found=str(error), to_do=to_do)]
-    return [HealthCheck(name="warehouse", health=Health.GOOD, found=f"opens, and contains {plural(runs, 'run')}")]
+    return [
+        HealthCheck(
+            name="warehouse", health=Health.GOOD, found=f"the warehouse opens and contains {plural(runs, 'run')}"
+        )
+    ]
 
 
 def check_prefect(context: DoctorContext) -> list[HealthCheck]:
@@ -321,17 +329,17 @@ def check_prefect(context: DoctorContext) -> list[HealthCheck]:
     url = configured or context.environment.get("PREFECT_API_URL")
     if url is None:
         local = find_running_server(context.data_folder / PREFECT_FOLDER)
-        state = "no server is configured and no local server runs; the next run starts a local server"
+        state = "no server is configured, and no local server runs. The next run starts a local server"
         if local is None:
             return [HealthCheck(name="Prefect", health=Health.GOOD, found=state)]
-        state = f"the local server runs at {local.ui_url}; `lookout down` stops it"
+        state = f"the local server runs at {local.ui_url}. `lookout down` stops the server"
         server = HealthCheck(name="Prefect", health=Health.GOOD, found=state)
         return [server, *_check_paused_schedules(context, local.api_url)]
     try:
         answer = httpx.get(f"{url}/health", timeout=REQUEST_S)
         answer.raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        to_do = "start the server, or correct prefect.api_url (PREFECT_API_URL)"
+        to_do = "start the Prefect server, or correct its address in prefect.api_url or PREFECT_API_URL"
         return [
             HealthCheck(name="Prefect", health=Health.BROKEN, found=f"{url}: {type(error).__name__}", to_do=to_do)
         ]
@@ -354,7 +362,7 @@ def _check_paused_schedules(context: DoctorContext, api_url: str) -> list[Health
         HealthCheck(
             name=f"schedule {state.name}",
             health=Health.DOUBTFUL,
-            found=f"paused in Prefect since {state.paused_since:%Y-%m-%d %H:%M} UTC, so it never runs",
+            found=f"paused in Prefect since {state.paused_since:%Y-%m-%d %H:%M} UTC, so it starts no runs",
             to_do=state.resume,
         )
         for state in states
@@ -401,7 +409,7 @@ def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
     variables = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
     configured = [name for name in variables if context.environment.get(name)]
     if not configured:
-        state = "there are no Slack credentials, so alerts are only printed and stored"
+        state = "no Slack credentials are set, so Lookout only prints and stores alerts"
         return [HealthCheck(name="alerts", health=Health.GOOD, found=state)]
     if context.config is None or not context.send_alerts:
         return [
@@ -448,7 +456,7 @@ def check_share_gradable_by_rules(context: DoctorContext) -> list[HealthCheck]:
             continue
         check_name = f"golds of {name}"
         if not read_suite_text(target.suite).strip():
-            to_do = "write the first cases with `lookout gold grow`, `gold build` or `gold draft`"
+            to_do = "write the first cases with `lookout gold grow`, `lookout gold build` or `lookout gold draft`"
             empty = f"{target.suite} is empty"
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=empty, to_do=to_do))
             continue
@@ -457,10 +465,10 @@ def check_share_gradable_by_rules(context: DoctorContext) -> list[HealthCheck]:
             cases, build_rule_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
         )
         if shortfall := reach.explain_coverage_shortfall(context.config.gate.coverage_floor):
-            to_do = f"run `lookout gold check {target.suite}`, which lists these golds and how to fix them"
+            to_do = f"run `lookout gold check {target.suite}`. The command lists these golds and how to fix them"
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=shortfall, to_do=to_do))
         elif cases:
-            decided = f"rules can grade answers to {reach.by_rules} of {plural(reach.golds, 'gold')}"
+            decided = f"rules can grade the answers to {reach.by_rules} of {plural(reach.golds, 'gold')}"
             results.append(HealthCheck(name=check_name, health=Health.GOOD, found=decided))
     return results
 

@@ -147,30 +147,39 @@ AskOption = Annotated[
     bool | None,
     typer.Option(
         "--ask/--no-ask",
-        help="ask each API one harmless question, and each page three questions; with --no-ask: ask nothing",
+        help="ask each API one harmless question, and an inspected page three questions; --no-ask asks no question",
     ),
 ]
 AlertOption = Annotated[
     bool | None,
     typer.Option(
         "--alert/--no-alert",
-        help="send a test message through every alert channel; default: only if no message arrived in the last day",
+        help="send a test message through every alert channel; default: skip channels tested in the last day",
     ),
 ]
 JudgeOption = Annotated[
     bool,
-    typer.Option("--judge/--no-judge", help="let each judge grade two known answers, which costs about one cent"),
+    typer.Option(
+        "--judge/--no-judge",
+        help="test each judge with two answers whose grades are known; this costs about one cent",
+    ),
 ]
 FixOption = Annotated[
     bool,
-    typer.Option("--fix", help="first apply the safe fixes: install a missing browser, load new results of runs"),
+    typer.Option(
+        "--fix",
+        help="before the checks, apply the safe fixes: install a missing browser and load new results of runs",
+    ),
 ]
 
 
 def doctor_command(
     target: Annotated[
         str | None,
-        typer.Argument(help="the target or the address to inspect; default: check everything that a run needs"),
+        typer.Argument(
+            help="the target, or the address of a page or API, to inspect; default: check everything that a run "
+            "needs"
+        ),
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -187,7 +196,7 @@ def doctor_command(
     if target is not None:
         if fix:
             raise ConfigError(
-                "--fix does not work with a target, because it fixes this machine. Use `lookout doctor --fix`"
+                "--fix does not work with a target, because --fix repairs this machine. Run `lookout doctor --fix`"
             )
         code = _inspect_target(target, config, ask, picture, as_json=as_json)
         if not as_json:
@@ -326,7 +335,9 @@ def _resolve_page_settings(
             return derive_target_name(target), target, ProbeSettings().with_browser_from_environment(environment)
         target = next(iter(targets))
     if config is None:
-        raise ConfigError(f"target {target!r} does not exist, because there is no configuration file")
+        raise ConfigError(
+            f"target {target!r} does not exist, because there is no configuration file. Run `lookout init`"
+        )
     configured = config.require_target(target)
     return (
         target,

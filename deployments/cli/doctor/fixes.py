@@ -21,8 +21,8 @@ from monitors.records.base import Record
 LOCK_WAIT_S: Final = 10.0
 
 BY_HAND: Final = (
-    "no installed browser starts. Install the package chromium-headless-shell or chromium of your system, or set "
-    "CHROMIUM_PATH to an executable"
+    "no installed browser starts. Install your system's package chromium-headless-shell or chromium, or set "
+    "CHROMIUM_PATH to the path of a browser"
 )
 
 
@@ -50,7 +50,9 @@ def fix_browser(context: DoctorContext) -> Iterator[Fix]:
     if _check_browser_now(context).health is Health.GOOD:
         return
     if context.environment.get(BROWSER_VARIABLE):
-        text = f"no browser was installed, because {BROWSER_VARIABLE} is set. Unset it and run this command again"
+        text = (
+            f"Lookout installed no browser, because {BROWSER_VARIABLE} is set. Unset it and run this command again"
+        )
         yield Fix(name="browser", done=False, text=text)
         return
     with redirect_stdout_to_stderr():  # standard output is only for the results
@@ -74,7 +76,7 @@ def fix_waiting_segments(context: DoctorContext) -> Iterator[Fix]:
         return
     report = open_store(context.config).load_pending(LOCK_WAIT_S)
     if report.segments:
-        yield Fix(name="warehouse", done=True, text=f"loaded {plural(report.segments, 'waiting segment')}")
+        yield Fix(name="warehouse", done=True, text=f"loaded {plural(report.segments, 'file')} with new results")
     for error in report.errors():
         yield Fix(name="warehouse", done=False, text=str(error))
 

@@ -110,7 +110,9 @@ def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> It
     """Yield sentences that explain what the answers to the test questions prove."""
     trials, best = inspection.trials, next(iter(inspection.wire), None)
     if not trials:
-        yield ("Lookout asked no question. To check whether it can read the answers, run this command with --ask.")
+        yield (
+            "Lookout asked no question. To check whether Lookout can read the answers, run this command with --ask."
+        )
         return
     bad = [trial for trial in trials if trial.doubt or trial.problem]
     if inspection.fallback_answer:
@@ -118,13 +120,11 @@ def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> It
             "Your application gave the same answer to all three questions: "
             f"“{_shorten_text(inspection.fallback_answer)}”. "
             + (
-                "So Lookout asked questions that the page itself suggests."
+                "Lookout then asked questions that the page itself suggests."
                 if trials[0].question in inspection.starters
                 else (
-                    "Perhaps the application cannot answer general questions. Therefore this does not prove that "
-                    "Lookout reads the "
-                    "answers. "
-                    "Run the doctor again when the target has a suite."
+                    "Perhaps the application cannot answer general questions. Therefore Lookout does not know "
+                    "whether it reads the answers. Run `lookout doctor` again when the target has a suite."
                 )
             )
         )
@@ -133,20 +133,24 @@ def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> It
     hides = best is not None and best.hides and configured.wire is None
     if best is not None and hides:
         hidden_sources = "; ".join(dict.fromkeys((*best.sources[:3], *([best.more] if best.more else []))))
-        yield f"The page hides sources that it received: {hidden_sources}."
+        yield f"The page received sources, but does not show them: {hidden_sources}."
     by_wire = configured.wire is not None and configured.wire.graded is Channel.WIRE
     wrong = [trial for trial in trials if (trial.by_wire if by_wire else trial.by_page)]
     if wrong:
         right = sum(trial.by_wire == "" for trial in trials)
-        else_right = f" Graded by the text that was sent, {right} of {len(trials)} are right." if hides else ""
-        yield f"With the present settings, a run grades {len(wrong)} of {len(trials)} answers as wrong.{else_right}"
+        else_right = (
+            f" If Lookout grades the text sent over the network, {right} of {len(trials)} answers are right."
+            if hides
+            else ""
+        )
+        yield f"With the current settings, a run grades {len(wrong)} of {len(trials)} answers as wrong.{else_right}"
     if inspection.pins_note:
         yield (
-            "Lookout does not propose these selectors, because it read no answer with them: "
+            "Lookout does not propose the following selectors, because it read no answer with them: "
             f"{inspection.pins_note}."
         )
     if not bad and not hides and not wrong:
-        yield "You need no more settings: Lookout read all answers, and they are plausible."
+        yield "Lookout read all answers, and all answers are plausible. You need no more settings."
 
 
 def _print_citation_suggestion(
@@ -163,8 +167,8 @@ def _print_citation_suggestion(
         return
     console.print(
         (
-            f"\n{citing} of {len(read)} answers name their source. To make answers without a source fail, add to "
-            "lookout.toml:"
+            f"\n{citing} of {len(read)} answers name their source. To make answers without a source fail, add "
+            "these lines to lookout.toml:"
         ),
         highlight=False,
         soft_wrap=True,
@@ -187,19 +191,19 @@ def _print_new_chat_button_result(console: Console, new_chat: NewChat | None, na
         return
     if not new_chat.recalled:
         text = (
-            "The page has a button for a new chat. The application did not remember an earlier message, so Lookout "
-            "cannot check whether the button clears the chat. Lookout opens a new page for each case."
+            "The page has a button for a new chat. Lookout cannot check whether the button clears the chat, "
+            "because the application did not remember an earlier message. Lookout opens a new page for each case."
         )
     elif not new_chat.forgotten:
         text = (
-            "The page's button for a new chat does not clear the chat, because the application remembered a word "
+            "The page's button for a new chat does not clear the chat: the application still remembered a word "
             "after the click. Lookout opens a new page for each case."
         )
     else:
         text = (
             "The page's button for a new chat clears the chat: the application remembered a word before the click, "
-            f"but not after it. The button takes {new_chat.button_s:g} s, a new page takes {new_chat.fresh_s:g} s. "
-            "To use the button, add to lookout.toml:"
+            f"but not after the click. The button takes {new_chat.button_s:g} s. A new page takes "
+            f"{new_chat.fresh_s:g} s. To use the button, add these lines to lookout.toml:"
         )
     console.print(f"\n{text}", highlight=False, soft_wrap=True)
     if new_chat.forgotten:
@@ -240,7 +244,7 @@ def _format_selectors_title(inspection: PageInspection, pinned: Selectors) -> st
         return "\nAlready configured:"
     if inspection.problem is not None:
         return "\nLines for lookout.toml with the elements found:"
-    return "\nYou need no selectors. To make Lookout always use these elements, add to lookout.toml:"
+    return "\nLookout works without selectors. To make Lookout always use these elements, add to lookout.toml:"
 
 
 def _print_network_answer_settings(
@@ -260,7 +264,9 @@ def _print_network_answer_settings(
         "lines to lookout.toml"
     )
     to_do = "Add these lines to lookout.toml" if best.hides else when
-    console.print(f"\nThe answer came as a {best.kind}, {same}{escape(more)}. {to_do}:", soft_wrap=True)
+    console.print(
+        f"\nThe answer came over the network as a {best.kind}, {same}{escape(more)}. {to_do}:", soft_wrap=True
+    )
     console.print(escape(format_wire_toml(best.rule, name)), highlight=False, soft_wrap=True)
     for alternative in inspection.wire[1:4]:
         console.print(

@@ -120,13 +120,16 @@ If a job takes longer, the check passes, because the API has accepted the job.
 MAX_SHOWN_CHARACTERS: Final = 120
 _TO_DO: Final = {
     NoAnswerReason.UNREACHABLE: (
-        "open the address from this machine; check its spelling, the network, the proxy, and whether the "
+        "open the address from this machine. Check its spelling, the network, the proxy, and whether the "
         "application runs"
     ),
     NoAnswerReason.ACCESS_DENIED: (
-        "set the named variables in the environment of the process that starts runs, and run the doctor again"
+        "set the variables named above in the environment of the process that starts runs. Then run this check "
+        "again"
     ),
-    NoAnswerReason.PAGE_NOT_UNDERSTOOD: "correct the named path, which must lead to the answer in the response",
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: (
+        "correct the path named above. The path must lead to the answer in the response"
+    ),
     **{
         reason: ADVICE[reason]
         for reason in (
@@ -138,7 +141,7 @@ _TO_DO: Final = {
         )
     },
 }
-_ASK_THE_APP: Final = "ask the application yourself, and read its log"
+_ASK_THE_APP: Final = "ask the application a question yourself, and read the log of the application"
 
 
 def check_apis(context: DoctorContext) -> list[HealthCheck]:
@@ -162,7 +165,10 @@ def _check_production_separation(context: DoctorContext, name: str) -> HealthChe
             refuse_production_settings(context.config, name, context.environment)
     except ConfigError as error:
         return HealthCheck(
-            name=f"API of {name}", health=Health.BROKEN, found=str(error), to_do="use the settings of staging"
+            name=f"API of {name}",
+            health=Health.BROKEN,
+            found=str(error),
+            to_do="use staging settings instead of the production settings named above",
         )
     return None
 
@@ -179,14 +185,16 @@ def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *
         started = monotonic()
         answer = asyncio.run(_ask_harmless_question(address, target.probe, environment))
     except ConfigError as error:
-        to_do = "set it in the environment of the process that starts runs"
+        to_do = "set the variable named above in the environment of the process that starts runs"
         return HealthCheck(
             name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do, blame=Blame.MONITOR
         )
     except AnswerTimeout as error:
         return _build_late_answer_check(check_name, address, target, error)
     except ProbeError as error:
-        to_do = _TO_DO.get(error.reason, _ASK_THE_APP if error.blame is Blame.APP else "correct the named settings")
+        to_do = _TO_DO.get(
+            error.reason, _ASK_THE_APP if error.blame is Blame.APP else "correct the settings named above"
+        )
         to_do = to_do.replace("NAME", name)
         description = f"{address}: {error}"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=description, to_do=to_do, blame=error.blame)
@@ -201,7 +209,7 @@ def _build_late_answer_check(
     check_name: str, address: str, target: TargetConfig, error: AnswerTimeout
 ) -> HealthCheck:
     if target.probe.driver == "job" and target.probe.job.deadline_s > API_DEADLINE_S:
-        description = f"{address}: accepted the job and still works on it after {API_DEADLINE_S:g} s"
+        description = f"{address}: the API accepted the job, but did not finish the job within {API_DEADLINE_S:g} s"
         return HealthCheck(name=check_name, health=Health.GOOD, found=description)
     description = f"{address}: {error}"
     return HealthCheck(
@@ -221,8 +229,8 @@ async def _ask_harmless_question(address: str, settings: ProbeSettings, environm
 
 TOKEN_VARIABLE = "HF_TOKEN"  # noqa: S105 - the name of a variable
 HUB_DEADLINE_S = 15.0
-LIMITED_TO_DO = f"wait some minutes; the Hub allows more requests with a token in {TOKEN_VARIABLE}"
-SILENT_TO_DO = "check that this machine can reach huggingface.co (proxy, firewall); perhaps the Hub is down"
+LIMITED_TO_DO = f"wait a few minutes. The Hub allows more requests if {TOKEN_VARIABLE} contains a token"
+SILENT_TO_DO = "check whether this machine can reach huggingface.co (proxy, firewall), and whether the Hub is down"
 
 
 def check_tracing(context: DoctorContext) -> list[HealthCheck]:
@@ -250,7 +258,7 @@ def _report_pages_tracing_to_production(context: DoctorContext, config: Config) 
             refuse_production_settings(config, name, context.environment)
         except ConfigError as error:
             if target.probe.driver == "browser":  # otherwise the check of the target's API reports it
-                to_do = "use a separate project and key for evaluations"
+                to_do = "use staging settings instead of the production settings named above"
                 yield HealthCheck(name=f"LangSmith of {name}", health=Health.BROKEN, found=str(error), to_do=to_do)
 
 
@@ -259,18 +267,18 @@ def _check_langsmith_key_and_project(
 ) -> HealthCheck:
     check_name, key = f"LangSmith ({place})", settings.key_env
     if shared := "; ".join(iterate_production_conflicts(settings, context.environment)):
-        to_do = "use a separate project and key for evaluations; until then Lookout refuses every run"
+        to_do = "use a project and key that production does not use. Until then, Lookout refuses every run"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=shared, to_do=to_do)
     if not context.environment.get(key):
-        problem = f"{place}.key_env names {key}, which is not set or empty"
+        problem = f"{place}.key_env names the variable {key}, which is not set or is empty"
         return HealthCheck(
             name=check_name,
             health=Health.BROKEN,
             found=problem,
-            to_do="set it in the environment of the process that starts runs",
+            to_do="set the variable named above in the environment of the process that starts runs",
         )
     if settings.production_project is None:
-        to_do = f"set {place}.production_project, so that Lookout refuses a run that would write there"
+        to_do = f"set {place}.production_project. Lookout then refuses runs that would write to this project"
         return HealthCheck(
             name=check_name,
             health=Health.DOUBTFUL,
@@ -280,15 +288,17 @@ def _check_langsmith_key_and_project(
         )
     if settings.production_key_env is None:
         problem = f"Lookout cannot check whether {key} is the production key"
-        to_do = f"use two keys, and set {place}.production_key_env to the variable with the production key"
+        to_do = (
+            f"use two keys, and set {place}.production_key_env to the name of the variable with the production key"
+        )
         return HealthCheck(name=check_name, health=Health.DOUBTFUL, found=problem, to_do=to_do, optional=True)
     has_production_key = bool(context.environment.get(settings.production_key_env))
     note = (
-        "differs from the production key"
+        "and differs from the production key"
         if has_production_key
-        else "not compared with the production key, which is not set here"
+        else "but Lookout cannot compare the key with the production key, which is not set here"
     )
-    return HealthCheck(name=check_name, health=Health.GOOD, found=f"{key} is set; {note}")
+    return HealthCheck(name=check_name, health=Health.GOOD, found=f"{key} is set, {note}")
 
 
 def check_langfuse(context: DoctorContext) -> list[HealthCheck]:
@@ -296,14 +306,14 @@ def check_langfuse(context: DoctorContext) -> list[HealthCheck]:
     settings = context.config.langfuse if context.config else None
     if settings is None:
         return []
-    check_name, to_do = f"Langfuse ({settings.host})", "correct the named settings"
+    check_name, to_do = f"Langfuse ({settings.host})", "correct the settings named above"
     try:
         name = asyncio.run(_load_langfuse_project_name(settings, context.environment))
     except (ConfigError, SourceUnavailable) as error:
         return [HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do)]
     if settings.production_project is None:
-        to_do = "set langfuse.production_project, so that Lookout refuses the keys of that project"
-        state = f"the keys belong to the project {name!r}; the production project is not set"
+        to_do = "set langfuse.production_project. Lookout then refuses the keys of this project"
+        state = f"the keys belong to the project {name!r}. The production project is not set"
         return [HealthCheck(name=check_name, health=Health.DOUBTFUL, found=state, to_do=to_do)]
     return [
         HealthCheck(
@@ -350,13 +360,15 @@ def _check_token(token: str, url: str | None) -> HealthCheck:
     try:
         account = asyncio.run(fetch_hub_account(token, hub_url=url, deadline_s=HUB_DEADLINE_S))
     except AccessDenied as error:
-        to_do = "create a new token with the role read at huggingface.co/settings/tokens, or unset the variable"
+        to_do = "create a token with the role read at huggingface.co/settings/tokens, or unset the variable"
         return HealthCheck(name=name, health=Health.BROKEN, found=str(error), to_do=to_do)
     except ReadinessUnknown as error:
         return HealthCheck(
             name=name, health=Health.DOUBTFUL, found=str(error), to_do=_choose_hub_advice(str(error))
         )
-    return HealthCheck(name=name, health=Health.GOOD, found=f"belongs to {account.name}, role {account.role}")
+    return HealthCheck(
+        name=name, health=Health.GOOD, found=f"the token belongs to {account.name} and has the role {account.role}"
+    )
 
 
 def _check_space(context: DoctorContext, name: str, target: TargetConfig) -> HealthCheck:
@@ -393,11 +405,14 @@ def _rate_space_stage(name: str, target: TargetConfig, poll: ReadinessPoll) -> t
         case Stage.FAILED:
             return (
                 Health.DOUBTFUL,
-                "read the Space's log on the Hub; a run now would send an alert about a failed deploy",
+                "read the Space's log on the Hub. A run that starts now sends an alert about a failed deploy",
             )
         case Stage.UNDER_WAY:
             wait_s = target.probe.readiness.deadline_s
-            return Health.DOUBTFUL, f"wait until the Space runs; a run waits up to {wait_s:g} s for it"
+            return (
+                Health.DOUBTFUL,
+                f"wait until the Space runs. A run waits up to {wait_s:g} s for the Space",
+            )
 
 
 def check_judge(context: DoctorContext) -> list[HealthCheck]:
@@ -422,7 +437,9 @@ def _check_judges(context: DoctorContext, config: Config) -> Iterator[HealthChec
         try:
             plans.append(build_judge_plan(config.judge, build_target_record(name, target), context.environment))
         except ConfigError as error:
-            to_do = "correct the named settings: the judge must be of another family than the application's model"
+            to_do = (
+                "correct the settings named above. The judge and the application must use different model families"
+            )
             yield HealthCheck(name=f"judge of {name}", health=Health.BROKEN, found=str(error), to_do=to_do)
     if plans:
         yield from _check_judge_grading(context, plans[0])
@@ -440,7 +457,7 @@ def _check_judge_grading(context: DoctorContext, plan: JudgePlan) -> Iterator[He
             optional=True,
         )
     elif not context.ask_judges:
-        yield HealthCheck(name="judge", health=Health.GOOD, found=f"{models}: the key is set, but was not tested")
+        yield HealthCheck(name="judge", health=Health.GOOD, found=f"{models}: the key is set but was not tested")
     else:
         from flows.maintenance.self_test import check_judges_on_known_answers
         from flows.runtime.secrets import generate_nonce  # slow import
@@ -456,11 +473,11 @@ def _build_judge_check(outcome: JudgeOutcome) -> HealthCheck:
         return HealthCheck(name=name, health=Health.GOOD, found=description)
     if outcome.distinguished is None:
         to_do = (
-            "check the judge's key, the name of the model and judge.models.base_url; then look at the provider's "
+            "check the judge's key, the name of the model and judge.models.base_url. Then look at the provider's "
             "status page"
         )
         return HealthCheck(name=name, health=Health.BROKEN, found=description, to_do=to_do)
-    to_do = "choose another model, because Lookout discards the grades of a judge that grades known answers wrong"
+    to_do = "choose another model for the judge. Lookout discards the grades of a judge that fails this test"
     return HealthCheck(name=name, health=Health.BROKEN, found=description, to_do=to_do)
 
 
@@ -482,16 +499,16 @@ def _check_hallucination_log(name: str, settings: HallucinationLogSettings, prob
         with build_log_place(settings, probe).poll() as files:
             newest, rotated = files.newest, len(files.rotated)
     except (SourceUnavailable, ConfigError) as error:
-        to_do = "check the setting `at`, and that this user may read the file"
+        to_do = "check the setting `at`, and whether the user who runs Lookout can read the file"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do)
     if newest is None:
         health = Health.GOOD if settings.may_be_missing else Health.DOUBTFUL
         to_do = (
             ""
             if settings.may_be_missing
-            else "correct `at`. If the application creates the log with its first entry, set may_be_missing"
+            else "correct `at`. If the application creates the log only with its first entry, set may_be_missing"
         )
-        return HealthCheck(name=check_name, health=health, found=f"{settings.at} does not exist yet", to_do=to_do)
+        return HealthCheck(name=check_name, health=health, found=f"{settings.at} does not exist", to_do=to_do)
     rotated_note = f", and {plural(rotated, 'rotated file')} next to it" if rotated else ""
     return HealthCheck(
         name=check_name, health=Health.GOOD, found=f"{settings.at}: {plural(newest.size, 'byte')}{rotated_note}"
@@ -513,11 +530,11 @@ def _check_traffic_config(context: DoctorContext, name: str) -> HealthCheck:
         nightly = build_nightly_context(context.config, name, context.now)
     except ConfigError as error:
         return HealthCheck(
-            name=check_name, health=Health.BROKEN, found=str(error), to_do="correct the named settings"
+            name=check_name, health=Health.BROKEN, found=str(error), to_do="correct the settings named above"
         )
     sources = ", ".join(f"{key} ({source.name})" for key, source in nightly.sources.items())
     return HealthCheck(
         name=check_name,
         health=Health.GOOD,
-        found=f"{sources}; `lookout nightly {name} --plan` reads them",
+        found=f"{sources}. To read the traffic, run `lookout nightly {name} --plan`",
     )

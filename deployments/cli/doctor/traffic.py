@@ -84,7 +84,7 @@ async def _read_traffic_sample(
 def format_traffic(samples: Sequence[TrafficSample], account_patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield rows that show the samples, each with a name and a line of text. Texts are redacted and shortened."""
     for sample in samples:
-        more = " in the first items" if sample.read + sample.unusable.total() >= MAX_READ else ""
+        more = " among the first items" if sample.read + sample.unusable.total() >= MAX_READ else ""
         yield "traffic", f"source {sample.source}: {plural(sample.read, 'conversation')}{more}"
         if sample.error:
             yield "", f"Lookout cannot read this source: {sample.error}"
@@ -104,7 +104,7 @@ def _format_conversation(conversation: Conversation, account_patterns: Sequence[
 
     last = conversation.turns[-1]
     turns = plural(len(conversation.turns), "turn")
-    yield "read as", f"{conversation.completed_at:%Y-%m-%d %H:%M:%S} UTC, {turns}, the last one:"
+    yield "read as", f"{conversation.completed_at:%Y-%m-%d %H:%M:%S} UTC, {turns}. The last turn:"
     yield "  asked", make_redacted_excerpt(last.user_text)
     yield "  answer", make_redacted_excerpt(last.reply_text) or "the application gave no answer"
     for passage in last.context[:SHOWN]:

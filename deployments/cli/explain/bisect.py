@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from deployments.cli.data_folder import load_pending_results
+from deployments.cli.data_folder import load_new_results_into_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, AllowProductionOption, ConfigOption, JsonOption
 from deployments.cli.verify import refuse_production_in_ci
@@ -56,13 +56,14 @@ def read_commit_list(path: Path) -> tuple[CommitLine, ...]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--commits {path}: cannot be read as UTF-8 text: {error}") from None
+        raise ConfigError(f"--commits {path} cannot be read as UTF-8 text: {error}") from None
     commits: list[CommitLine] = []
     for number, line in enumerate(lines, start=1):
         parts = line.split("#", 1)[0].split() if line.lstrip().startswith("#") else line.split()
         if len(parts) > len(CommitLine._fields):
             raise ConfigError(
-                f"--commits {path}, line {number} is not valid. Accepted: a commit, or a commit and its address"
+                f"--commits {path}, line {number} is not valid. Accepted: a commit, or a commit followed by its "
+                "address"
             )
         if parts:
             commits.append(CommitLine(*parts))
@@ -104,16 +105,17 @@ def select_commits_between(listed: Sequence[CommitLine], good: str, bad: str) ->
     """Return the listed commits from ``good`` to ``bad``, including both. Raises `ConfigError`."""
     start, end = _require_commit_index(listed, good, "--good"), _require_commit_index(listed, bad, "--bad")
     if start >= end:
-        raise ConfigError(f"--good {good} is after --bad {bad} in the list. List the oldest build first")
+        raise ConfigError(f"--good {good} must be before --bad {bad} in the list. List the oldest build first")
     return tuple(listed[start : end + 1])
 
 
 def _require_commit_index(listed: Sequence[CommitLine], commit: str, option: str) -> int:
     places = [at for at, line in enumerate(listed) if line.commit.startswith(commit)]
     if len(places) != 1:
-        problem = "is not in" if not places else "matches several commits of"
+        problem = "is not in" if not places else "matches several commits in"
         raise ConfigError(
-            f"{option} {commit} {problem} the list of builds: {', '.join(line.commit for line in listed)}"
+            f"{option} {commit} {problem} the list of builds. Choose one of: "
+            f"{', '.join(line.commit for line in listed)}"
         )
     return places[0]
 
@@ -125,8 +127,8 @@ def resolve_build_addresses(commits: Sequence[CommitLine], url_of: str | None) -
     """
     if url_of is not None and "{commit}" not in url_of and "{short}" not in url_of:
         raise ConfigError(
-            f"--url-of {url_of} must contain {{commit}}, or {{short}} for its first {COMMIT_SHOWN_LENGTH} "
-            "characters"
+            f"--url-of {url_of} must contain {{commit}} for the commit, or {{short}} for the first "
+            f"{COMMIT_SHOWN_LENGTH} characters of the commit"
         )
     return tuple(Build(commit=line.commit, address=_resolve_build_address(line, url_of)) for line in commits)
 
@@ -137,10 +139,12 @@ def _resolve_build_address(line: CommitLine, url_of: str | None) -> str:
         address = url_of.replace("{commit}", line.commit).replace("{short}", line.commit[:COMMIT_SHOWN_LENGTH])
     if address is None:
         raise ConfigError(
-            f"the commit {line.commit} has no address. Give --url-of, or add the address in --commits"
+            f"the commit {line.commit} has no address. Give --url-of, or add the address to the --commits file"
         )
     if not re.match(r"https?://[^\s/]", address):
-        raise ConfigError(f"{address} is not a valid address of a build. It must begin with http:// or https://")
+        raise ConfigError(
+            f"{address} is not a valid address of a build. An address must begin with http:// or https://"
+        )
     return address
 
 
@@ -157,11 +161,11 @@ def select_failing_cases(
     kinds = {case: frozenset(map(FailureKind, names)) for case, names in since.cases} if since else {}
     for name in case_ids:
         if name not in suite_cases:
-            raise ConfigError(f"--case {name}: the suite of {target} has no such case")
+            raise ConfigError(f"--case {name}: the suite of {target} has no case with this id")
     chosen = list(case_ids) or [case for case in kinds if case in suite_cases][:MAX_CASES]
     if not chosen:
         raise ConfigError(
-            f"there is no stored failed run of {target} with cases of its suite. Name a failing case with --case ID"
+            f"no stored run of {target} failed with a case of its current suite. Name a failing case with --case ID"
         )
     return [FailingCase(suite_cases[name], kinds.get(name, frozenset())) for name in chosen]
 
@@ -197,7 +201,7 @@ def format_bisect_report(report: BisectReport) -> Iterator[str]:
     ]
     if likely:
         listed = "; ".join(
-            f"{_format_bisect_candidate(candidate, report)} {_format_percent(candidate.probability)}"
+            f"{_format_bisect_candidate(candidate, report)} ({_format_percent(candidate.probability)})"
             for candidate in likely
         )
         yield f"{'Most likely' if report.why_open else 'Next most likely'}: {listed}."
@@ -206,7 +210,7 @@ def format_bisect_report(report: BisectReport) -> Iterator[str]:
     for commit, why in report.left_out:
         yield f"  {_shorten_commit(commit)} skipped: {why}"
     stored = f" and used {plural(report.stored, 'stored answer')}" if report.stored else ""
-    yield f"Lookout asked {plural(report.asked, 'question')} of {plural(report.builds, 'build')}{stored}."
+    yield f"Lookout sent {plural(report.asked, 'question')} to {plural(report.builds, 'build')}{stored}."
 
 
 def _format_bisect_claim(best: BisectCandidate, report: BisectReport) -> str:
@@ -222,7 +226,7 @@ def _format_bisect_claim(best: BisectCandidate, report: BisectReport) -> str:
             return f"The good build {good} already fails ({sure}). Give an older build with --good."
         case BisectClaim.BAD_PASSES:
             return (
-                f"No build is bad ({sure}): {_shorten_commit(report.bad)} does not fail more often than older "
+                f"No build is bad ({sure}). {_shorten_commit(report.bad)} does not fail more often than older "
                 "builds. The cause is not in a build, or the fault no longer occurs."
             )
 
@@ -232,9 +236,9 @@ def _format_bisect_candidate(candidate: BisectCandidate, report: BisectReport) -
         case BisectClaim.FIRST_BAD:
             return " or ".join(map(_shorten_commit, candidate.commits))
         case BisectClaim.GOOD_FAILS:
-            return f"already {_shorten_commit(report.good)}"
+            return f"the good build {_shorten_commit(report.good)} already fails"
         case BisectClaim.BAD_PASSES:
-            return "no build"
+            return "no build is bad"
 
 
 def _format_bisect_case(case: BisectCase) -> str:
@@ -246,16 +250,16 @@ def _format_bisect_case(case: BisectCase) -> str:
         else "from this build on, not asked"
     )
     before = (
-        (f"{case.failed_before} of {case.asked_before} before it")
+        (f"before this build, {case.failed_before} of {plural(case.asked_before, 'answer')} failed")
         if case.asked_before
-        else ("not asked before this build")
+        else ("before this build, not asked")
     )
     doubt = (
-        f"; it fails at another build or at random ({_format_percent(case.elsewhere)})"
+        f". The case probably broke at another build or fails at random ({_format_percent(case.elsewhere)})"
         if case.elsewhere >= MIN_LIKELY_PROBABILITY
         else ""
     )
-    return f"{case.case_id}: {after}, {before}{doubt}"
+    return f"{case.case_id}: {after}; {before}{doubt}"
 
 
 def _shorten_commit(commit: str) -> str:
@@ -275,14 +279,16 @@ def bisect_command(
     target: Annotated[str, typer.Argument(help="the name of a configured target")],
     *,
     good: Annotated[
-        str | None, typer.Option(help="a commit that passed; default: the commit of the last PASS")
+        str | None, typer.Option(help="a commit that passed; default: the commit of the last run with PASS")
     ] = None,
     bad: Annotated[
-        str | None, typer.Option(help="a later commit that fails; default: the commit of the last FAIL")
+        str | None, typer.Option(help="a later commit that fails; default: the commit of the last run with FAIL")
     ] = None,
     url_of: Annotated[
         str | None,
-        typer.Option("--url-of", help="the address of a build, with {commit} or {short} in place of the commit"),
+        typer.Option(
+            "--url-of", help="the address of each build, in which {commit} or {short} stands for the commit"
+        ),
     ] = None,
     repo: Annotated[Path | None, typer.Option(help="a git repository with the commits")] = None,
     commits: Annotated[
@@ -311,7 +317,7 @@ def bisect_command(
     configured.require_target(target)
     with show_waiting("Reading the records of runs"):
         since = (
-            find_failures_since_last_pass(load_pending_results(open_store(configured)), target)
+            find_failures_since_last_pass(load_new_results_into_warehouse(open_store(configured)), target)
             if not (case and good and bad)
             else None
         )
@@ -338,8 +344,7 @@ def _require_commit(commit: str | None, recorded: str | None, option: str, verdi
     """
     if commit is None and recorded is None:
         raise ConfigError(
-            f"{option} is missing, and no run with the verdict {verdict} and a commit is stored. Give "
-            f"{option} COMMIT"
+            f"{option} is missing, and no stored run has the verdict {verdict} and a commit. Give {option} COMMIT"
         )
     return commit or recorded or ""
 
@@ -350,7 +355,8 @@ def _load_commits_between(
     sources = [repository is not None, list_file is not None, bool(commits)]
     if sum(sources) != 1:
         raise ConfigError(
-            "name the builds in exactly one way: --repo DIR, --commits FILE, or --commit for each build"
+            "give the builds with exactly one of these options: --repo DIR, --commits FILE, or --commit for each "
+            "build"
         )
     if repository is not None:
         return list_commits_between(repository, good, bad)

@@ -69,11 +69,11 @@ def require_target_with_case(config: Config, case_id: str, target: str | None) -
         suite = load_suite(config.require_target(name).suite)
         matches += [(name, case) for case in suite.cases if case.id == case_id]
     if not matches:
-        raise ConfigError(f"no suite of the targets {', '.join(names)} has the case {case_id}")
+        raise ConfigError(f"no suite has a case with the id {case_id}. Targets searched: {', '.join(names)}")
     if len(matches) > 1:
         raise ConfigError(
-            f"several targets have the case {case_id}: {', '.join(name for name, _ in matches)}. Choose one with "
-            "--target"
+            f"several targets have the case {case_id}: {', '.join(name for name, _ in matches)}. Choose a target "
+            "with --target"
         )
     return matches[0]
 
@@ -100,7 +100,8 @@ def shrink_command(
         ),
     ] = None,
     ask: Annotated[
-        int | None, typer.Option(min=1, help="only ask the question this number of times, without shortening it")
+        int | None,
+        typer.Option(min=1, help="only ask the question this number of times, and do not shorten the question"),
     ] = None,
     budget: Annotated[int, typer.Option(min=3, help="the maximum number of questions to ask")] = 40,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -230,28 +231,33 @@ def format_shrink_result(
     if shrunk.turns == plan.case.turns:
         end = _format_shrink_end(shrunk, shrinker)
         yield (
-            f"Lookout could not remove any word of the question{end}. It asked {plural(shrunk.probes, 'question')}."
+            f"Lookout could not remove any word of the question{end}. Lookout asked "
+            f"{plural(shrunk.probes, 'question')}."
         )
     else:
         yield (
-            f"This is the shortest question that still fails in the same way. It has {shrunk.length} of "
-            f"{plural(shrunk.length_before, 'word')}, and failed in {shrunk.failed} of "
+            f"Lookout found a shorter question that fails in the same way. It has {shrunk.length} of "
+            f"{plural(shrunk.length_before, 'word')} and failed in {shrunk.failed} of "
             f"{plural(shrunk.asked, 'answer')}{_format_shrink_end(shrunk, shrinker)}:"
         )
         yield from (f"  {redact(turn)}" for turn in shrunk.turns)
         yield from _format_shrink_notes(shrinker, shrunk)
-        yield f"The question is stored as draft {draft.id}. To add it to the suite: lookout gold grow --suite SUITE"
-    yield f"To reproduce it: {format_reproduce_command(plan, shrunk)}"
+        yield (
+            f"Lookout stored the question as draft {draft.id}. To add the question to the suite: lookout gold grow "
+            "--suite SUITE"
+        )
+    yield f"To reproduce the failure: {format_reproduce_command(plan, shrunk)}"
 
 
 def _format_not_shrunk(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> str:
-    counts = f"It failed in {shrunk.first_failed} of {shrunk.first_asked} answers"
+    counts = f"The case failed in {shrunk.first_failed} of {shrunk.first_asked} answers"
     if shrunk.end is ShrinkEnd.SILENT:
         return (
-            f"{plan.case.id} cannot be shrunk, because answers could not be graded: {redact(shrinker.problem)}. "
+            f"Lookout cannot shrink {plan.case.id}, because it could not grade answers: "
+            f"{redact(shrinker.problem)}. "
             f"{counts}."
         )
-    return f"{plan.case.id} cannot be shrunk, because it must fail in more than half of its answers. {counts}."
+    return f"Lookout cannot shrink {plan.case.id}. A case must fail in more than half of its answers. {counts}."
 
 
 def _format_shrink_end(shrunk: ShrunkQuestion, shrinker: CaseShrinker) -> str:
@@ -270,13 +276,14 @@ def _format_shrink_end(shrunk: ShrunkQuestion, shrinker: CaseShrinker) -> str:
 def _format_shrink_notes(shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> Iterator[str]:
     from flows.explain.shrink import POINTLESS_QUESTION_FAILURES  # slow: imports all drivers
 
-    controls = f" and {plural(shrinker.controls, 'question')} at --right-at" if shrinker.control else ""
+    controls = (
+        f", and {plural(shrinker.controls, 'question')} at the --right-at address" if shrinker.control else ""
+    )
     yield f"Lookout asked {plural(shrunk.probes, 'question')}{controls}."
     if shrinker.signature and shrinker.signature.kind in POINTLESS_QUESTION_FAILURES and shrinker.control is None:
         yield (
             "Read this question before you use it, because a text that is not a question may fail in the same way. "
-            "To "
-            "avoid such questions, give --right-at with the address of a build that answers the case correctly."
+            "To avoid such texts, give --right-at with the address of a build that answers the case correctly."
         )
 
 

@@ -140,23 +140,23 @@ ConfigOrNoneOption = Annotated[
 BaselineOption = Annotated[
     str,
     typer.Option(
-        help="the run to compare with: auto, none, the id of a run, or the path of its results.json; auto means "
-        "the target's last accepted run that was not for a pull request"
+        help="the run to compare with: auto, none, the id of a run, or the path of its results.json. With auto, "
+        "this is the target's last accepted run that was not for a pull request"
     ),
 ]
 MinScoreOption = Annotated[
     float | None,
     typer.Option(
-        help="the minimum score: up to 1, such as 0.98, for the weighted score; above 1 and up to 5 for the "
-        "average rating of reports, which needs a judge"
+        help="the minimum score. A value up to 1, such as 0.98, is for the weighted score. A value above 1 and up "
+        "to 5 is for the average rating of reports, which needs a judge"
     ),
 ]
 FailOnRegressionOption = Annotated[
     bool,
     typer.Option(
         "--fail-on-regression",
-        help="fail the run if it is significantly worse than the baseline; even without this option, a drop of "
-        "the average rating by more than 0.3 fails the run",
+        help="fail the run if it is significantly worse than the baseline. Even without this option, a run fails "
+        "if the average rating drops by more than 0.3",
     ),
 ]
 StrictOption = Annotated[
@@ -168,8 +168,8 @@ JunitOption = Annotated[
 NameOption = Annotated[
     str | None,
     typer.Option(
-        help="the name after lookout/ of the commit status and the comment on GitHub; default: the folder of the "
-        "configuration, the target and the suite"
+        help="the name that follows lookout/ in the commit status and the comment on GitHub; default: the folder "
+        "of the configuration, the target and the suite"
     ),
 ]
 GithubOption = Annotated[
@@ -177,8 +177,8 @@ GithubOption = Annotated[
     typer.Option(
         "--github",
         help=(
-            "in GitHub Actions: write a comment, a commit status, the job summary and annotations; needs "
-            "GITHUB_TOKEN"
+            "in GitHub Actions, write a comment, a commit status, the job summary and annotations. This option "
+            "needs GITHUB_TOKEN"
         ),
     ),
 ]
@@ -266,15 +266,14 @@ def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
     """Check the options, run the gate, and print, write and post the result. Raises `ConfigError`."""
     if (options.results is None) == (options.target is None):
         raise ConfigError(
-            "to verify a deploy, give --target; to evaluate a run again, give its results.json. Give only one of "
-            "them"
+            "give either --target, to verify a deploy, or the results.json of a run, to evaluate the run again"
         )
     if options.junit is not None:
         _require_writable_file(options.junit)
     if options.name is not None and not _NAME.fullmatch(options.name):
         raise ConfigError(
-            f"--name {options.name!r} is not valid. Give 1 to {MAX_NAME_CHARACTERS} letters, digits, spaces and "
-            "._/-, such as staging/checkout"
+            f"--name {options.name!r} is not valid. Start with a letter or digit, and give at most "
+            f"{MAX_NAME_CHARACTERS} letters, digits, spaces and ._/-, such as staging/checkout"
         )
     job = parse_job(environment) if options.github or is_github_actions(environment) else None
     with disable_workflow_commands(environment):
@@ -302,7 +301,7 @@ def _require_writable_file(file: Path) -> None:
         with tempfile.TemporaryFile(dir=file.parent):
             pass
     except OSError as error:
-        raise ConfigError(f"--junit {file} cannot be written: {error.strerror}. Give another file") from error
+        raise ConfigError(f"Lookout cannot write --junit {file}: {error.strerror}. Give another file") from error
     if file.is_dir():
         raise ConfigError(f"--junit {file} is a folder. Give a file")
 
@@ -320,8 +319,7 @@ def _verify_target(
     if config.gate.rating_needed and config.judge is None:
         raise ConfigError(
             f"an average rating of {config.gate.min_rubric:g} is required (--min-score above 1, or "
-            "gate.rating_needed), but the configuration has no [judge], and only a judge gives ratings. Add a "
-            "[judge]"
+            "gate.rating_needed), but only a judge gives ratings. Add [judge] to the configuration"
         )
     load_named_baseline(options.baseline, get_runs_folder(config))
     load_suite(config.require_target(name).suite)  # report an error in the suite before the run starts

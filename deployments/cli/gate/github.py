@@ -98,8 +98,8 @@ class JobResults:
         token = environment.get(TOKEN_VARIABLE)
         if not token:
             raise ConfigError(
-                f"--github needs {TOKEN_VARIABLE}. In the workflow, set env: {TOKEN_VARIABLE}: ${{{{ github.token "
-                "}}, and the permissions pull-requests: write and statuses: write"
+                f"--github needs {TOKEN_VARIABLE}. In the workflow, set `env: {TOKEN_VARIABLE}: ${{{{ github.token "
+                "}}` and the permissions `pull-requests: write` and `statuses: write`"
             )
         self._job = job
         self.change = job.change

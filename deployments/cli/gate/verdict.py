@@ -190,7 +190,7 @@ def _format_reason(reason: VerdictReason) -> str:
     return f"{escape(reason.text)}[dim]{escape(cases)}[/]"
 
 
-_ALTERNATIVES: Final = "if a reply is correct, add its words to `alternatives` of this case in the suite"
+_ALTERNATIVES: Final = "if a reply is correct, add its words to the `alternatives` of its case in the suite"
 
 
 def _iterate_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
@@ -276,7 +276,7 @@ def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResu
 def _format_latency(latency: Latency) -> str:
     return (
         f"p50 {latency.p50_ms / 1000:.1f} s, p95 {latency.p95_ms / 1000:.1f} s "
-        f"(objective: p50 at most {latency.objective_p50_ms / 1000:g} s; it never fails a run)"
+        f"(objective: p50 at most {latency.objective_p50_ms / 1000:g} s; latency never fails a run)"
     )
 
 

@@ -42,7 +42,7 @@ def build_command(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", help="the file for the suite; its cases that do not come from a template stay unchanged"
+            "--out", help="the suite file to write; its cases that do not come from a template stay unchanged"
         ),
     ],
     domain: Annotated[
@@ -55,8 +55,8 @@ def build_command(
     language: Annotated[
         list[str] | None,
         typer.Option(
-            help="the language: en, hi or hinglish; repeat the option for more; default: the languages of the "
-            "templates"
+            help="the language: en, hi or hinglish; repeat the option for more languages; default: the languages "
+            "of the templates"
         ),
     ] = None,
     why: Annotated[bool, typer.Option("--why", help="list every fact without a case, with the reason")] = False,
@@ -71,7 +71,7 @@ def build_command(
     if not built.cases:
         reasons = "; ".join(f"{fact.field}: {fact.reason}" for fact in built.not_asked[:3])
         explanation = reasons or "no template has a question about the fields of these facts"
-        raise GoldSetError(f"{facts}: Lookout could not build a case from any fact. {explanation}")
+        raise GoldSetError(f"{facts}: Lookout could not build a case from any fact: {explanation}")
     renewed = replace_template_generated_cases(out, built.cases)
     if as_json:
         write_json(json.dumps(_build_json_summary(out, built, renewed), ensure_ascii=False, indent=2) + "\n")
@@ -94,7 +94,7 @@ def _format_build_summary(out: Path, built: BuildResult, renewed: RenewReport, *
     lines = [
         f"{out}: {plural(len(built.cases), 'case')} from {policies}{stored}",
         f"  sha256 {renewed.sha256}",
-        f"  added {renewed.added}, changed {renewed.changed}, removed {renewed.removed}, the same {renewed.same}",
+        f"  added {renewed.added}, changed {renewed.changed}, removed {renewed.removed}, unchanged {renewed.same}",
         f"  types       {_count_and_format_values(case.type for case in built.cases)}",
         f"  severities  {_count_and_format_values(str(int(case.severity)) for case in built.cases)}",
         f"  languages   {_count_and_format_values(case.language.value for case in built.cases)}",

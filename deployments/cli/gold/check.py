@@ -123,14 +123,14 @@ def _iterate_rule_coverage_lines(reach: SuiteReach) -> Iterator[str]:
             if len(reach.left) > MAX_LISTED_GOLDS
             else ""
         )
-        yield f"  they cannot grade {', '.join(reach.left[:MAX_LISTED_GOLDS])}{more}"
+        yield f"  the rules cannot grade answers to {', '.join(reach.left[:MAX_LISTED_GOLDS])}{more}"
         yield f"  → {_HELP}"
 
 
 _HELP = (
-    "do one of these. Write golds that each state one thing. Or write `must_say`: --propose FILE drafts it, and "
-    "--accept FILE adds the drafts to the suite. Or configure a [judge], which may be a local model at an "
-    'OpenAI-compatible address (provider = "openai", base_url)'
+    "write golds that each state one thing. Or add `must_say`: --propose FILE drafts `must_say`, and --accept FILE "
+    "adds the drafts to the suite. Or configure a [judge], for example a local model at an OpenAI-compatible "
+    'address (provider = "openai", base_url)'
 )
 
 
@@ -144,7 +144,7 @@ def _iterate_group_lines(title: str, group: Sequence[GoldFinding]) -> Iterator[s
         yield f"      {finding.what}"
         yield f"      → {finding.do}"
     if len(group) > MAX_SHOWN:
-        yield f"  … and {len(group) - MAX_SHOWN} more; --json lists all"
+        yield f"  … and {len(group) - MAX_SHOWN} more. --json lists all findings"
 
 
 def _format_suite_line(place: SuiteLocation) -> str:
@@ -154,22 +154,22 @@ def _format_suite_line(place: SuiteLocation) -> str:
 def _format_conclusion(must: int, should: int) -> str:
     if not must and not should:
         return "No problems found."
-    conclusion = f"{should} to look at" if should else ""
-    must_fix = f"{must} must be fixed" if must else "nothing to fix"
+    conclusion = f"{plural(should, 'finding')} to look at" if should else ""
+    must_fix = f"{plural(must, 'finding')} must be fixed" if must else "nothing must be fixed"
     return "; ".join(filter(None, (must_fix, conclusion))).capitalize() + "."
 
 
 _BEGIN = "begin the gold with yes or no, a number or a short name, or use a judge"
-_SAY_MORE = 'write a full statement as gold ("No, we are closed on Mondays"), or use a judge'
+_SAY_MORE = 'write a full statement as the gold ("No, we are closed on Mondays"), or use a judge'
 _TO_DO = {
     SAYS_MORE: "remove words from the gold that a correct answer does not need, or use a judge",
-    UNCLEAR: "use a judge: without one, replies without a yes or no stay ungraded",
-    CONDITION: "use a judge: without one, replies without a yes or no stay ungraded",
+    UNCLEAR: "use a judge. Without a judge, replies without a yes or no stay ungraded",
+    CONDITION: "use a judge. Without a judge, replies without a yes or no stay ungraded",
 }
 """Advice for each reason why the rules cannot grade a correct answer that uses other words than the gold."""
 _SAY_IN_ANOTHER_LANGUAGE = (
-    "the rules do not read this language. Without a judge, they grade only amounts, and answers that repeat a gold "
-    "of three words or more exactly. Add the words of correct answers to `alternatives`, or use a judge"
+    "the rules do not read this language. They grade only amounts, and answers that exactly repeat a gold of at "
+    "least three words. Add the words of correct answers to `alternatives`, or use a judge"
 )
 _CONTRADICTS_ITSELF = "rewrite the gold so that it does not contradict itself"
 
@@ -185,7 +185,7 @@ def find_failing_or_judge_only_golds(
                 check=SuiteCheck.SELF,
                 weight=Weight.MUST,
                 places=(numbered.place,),
-                what=f"an answer with exactly the words of the gold fails: {graded.wrong}",
+                what=f"the gold fails if it is graded as an answer: {graded.wrong}",
                 do="correct the reference of this issue" if numbered.case.triage else _CONTRADICTS_ITSELF,
             )
         elif (left := _explain_judge_needed(graded) or _explain_yes_or_no_gold(numbered.case)) and not (
@@ -221,8 +221,8 @@ def _explain_judge_needed(graded: RightReply) -> str:
         return f"only a judge can grade correct answers: {graded.open}"
     if graded.open_otherwise:
         return (
-            "an answer with exactly the words of the gold passes. Without a judge, a correct answer in other words "
-            f"may stay ungraded: {graded.open_otherwise}"
+            "without a judge, a correct answer in other words than the gold may stay ungraded: "
+            f"{graded.open_otherwise}"
         )
     return ""
 
@@ -248,10 +248,10 @@ def check_severe_mutants_are_caught(
                 check=SuiteCheck.MUTANTS,
                 weight=Weight.SHOULD if is_hard else Weight.MUST,
                 places=(places[mutant.case_id].place,),
-                what=f"a wrong answer passes ({mutant.operator.replace('_', ' ')})",
-                do="configure a judge, which confirms severity-3 answers that pass the rules"
+                what=f"the graders pass a wrong answer ({mutant.operator.replace('_', ' ')})",
+                do="configure a judge. The judge then checks severity-3 answers that pass the rules"
                 if is_hard
-                else "add the missing part to the gold; `lookout gold mutants` shows the wrong answer",
+                else "add the missing part to the gold. `lookout gold mutants` shows the wrong answer",
             )
 
 
@@ -291,7 +291,7 @@ def _find_low_mutation_score(
         places=tuple(places[case_id].place for case_id, _ in by_case),
         what=f"without a judge, the rules catch {counts.rate:.0%} of {counts.mutants} wrong answers to severity-3 "
         f"cases. The minimum is {SEVERE_FLOOR:.0%}. Not caught: {worst}",
-        do="write golds with a number, a yes or no, or a short name; or configure a judge",
+        do="write golds with a number, a yes or no, or a short name. Or configure a judge",
     )
 
 
@@ -301,24 +301,29 @@ def check_command(
     documents: Annotated[
         Path | None,
         typer.Option(
-            help="a folder with the documents as text; Lookout checks that they contain the quoted clauses"
+            help="a folder with the documents as text; Lookout checks that the documents contain the quoted clauses"
         ),
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="the configuration with the target whose gate and graders to use"),
+        typer.Option("--config", help="the configuration file with the gate and the graders to use"),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="the name of this target in the configuration")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="the target with the graders to use; required if the configuration has several targets"),
+    ] = None,
     mutants: Annotated[
         bool,
-        typer.Option("--mutants/--no-mutants", help="test whether wrong answers to severity-3 cases would fail"),
+        typer.Option(
+            "--mutants/--no-mutants", help="test whether the graders fail wrong answers to severity-3 cases"
+        ),
     ] = True,
     propose: Annotated[
         Path | None,
         typer.Option(help="write drafts of must_say to this file, for golds that the rules cannot grade"),
     ] = None,
     accept: Annotated[
-        Path | None, typer.Option(help="first add the drafts of must_say in this file to the suite")
+        Path | None, typer.Option(help="before the check, add the drafts of must_say in this file to the suite")
     ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
@@ -360,9 +365,8 @@ def _propose_and_write_must_say_drafts(path: Path, cases: Sequence[GoldCase]) ->
     write_must_say_drafts(path, drafts)
     write_note(
         f"{path}: {plural(len(drafts), 'draft')} for {plural(len(cases), 'gold')} that the rules cannot grade. "
-        "Read "
-        "the drafts, and correct or delete them. Then use --accept. With must_say, an answer that contains all its "
-        "phrases counts as correct.\n"
+        "Read the drafts, and correct or delete them. Then use --accept. An answer that contains all phrases of "
+        "must_say counts as correct.\n"
     )
 
 
@@ -395,8 +399,8 @@ def run_all_suite_checks(
 
 
 _BALANCE = (
-    "you can ignore this for a small suite. Otherwise add such cases (`lookout gold starter adversarial` writes "
-    "twenty), or change the requirements in [gate]: min_severity_3_cases and [gate.themes]"
+    "ignore this finding for a small suite. Otherwise, add such cases (`lookout gold starter adversarial` writes "
+    "twenty), or change min_severity_3_cases in [gate] or the themes in [gate.themes]"
 )
 
 

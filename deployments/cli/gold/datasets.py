@@ -103,7 +103,7 @@ def build_dataset_request(dataset: str, config: Path, suite: Path | None, target
         ]
         names = matching or list(loaded.targets)
         if len(names) > 1:
-            raise ConfigError(f"{config} has several targets; choose one with --target: {', '.join(names)}")
+            raise ConfigError(f"{config} has several targets. Choose a target with --target: {', '.join(names)}")
         target = names[0]
     configured = loaded.require_target(target)
     return DatasetRequest(address, suite or configured.suite, target, configured, loaded)
@@ -147,8 +147,8 @@ def _confirm_write(action: str, *, yes: bool) -> bool:
         return True
     if not sys.stdin.isatty():
         raise ConfigError(
-            "nothing was written, because there is no terminal to ask for confirmation. With --yes, this command "
-            f"will {action}"
+            "nothing was written, because Lookout needs a terminal to ask for confirmation. To skip the "
+            f"confirmation, use --yes. The command will then {action}"
         )
     return ReviewScreen().confirm(f"{action[0].upper()}{action[1:]}?")
 
@@ -167,14 +167,16 @@ def push_command(
     target: TargetOption = None,
     overwrite: Annotated[
         bool,
-        typer.Option("--overwrite", help="overwrite cases that people changed in the dataset since the last push"),
+        typer.Option(
+            "--overwrite", help="also overwrite cases that people changed in the dataset since the last push"
+        ),
     ] = False,
     prune: Annotated[
         bool,
         typer.Option(
             "--prune",
-            help="delete the pushed cases from the dataset that are no longer in the suite; entries that people "
-            "added are never deleted",
+            help="delete pushed cases from the dataset if they are no longer in the suite; Lookout never deletes "
+            "entries that people added",
         ),
     ] = False,
     yes: YesOption = False,
@@ -233,10 +235,8 @@ def _print_push_conflicts(
 ) -> ExitCode:
     print_text(
         f"\nNothing was written, because {plural(plan.blocked, 'case was', 'cases were')} changed in the dataset "
-        "since "
-        f"the last push. To copy the changes into the suite: lookout gold pull {request.address}. To overwrite "
-        "them: "
-        "--overwrite",
+        f"since the last push. To copy the changes into the suite: lookout gold pull {request.address}. To "
+        "overwrite the changes, push with --overwrite.",
         err=options.as_json,
     )
     if options.as_json:
@@ -259,18 +259,20 @@ def _print_push_report(
         write_json(json.dumps(summary, ensure_ascii=False) + "\n")
         return ExitCode.PASS
     print_text(
-        f"\nLookout wrote {plural(len(plan.cases), 'case')} and deleted {len(plan.deleted)}. {request.address} "
-        "now has "
+        f"\nLookout wrote {plural(len(plan.cases), 'case')} and deleted "
+        f"{plural(len(plan.deleted), 'entry', 'entries')}. {request.address} now has "
         f"{plural(len(suite.cases), 'case')} of {request.suite}, with the tag "
         f"{build_dataset_tag(suite)}.\n{dataset.url}"
     )
     if diff.removed and not plan.deleted:
         print_text(
-            f"{plural(len(diff.removed), 'case')} in the dataset are not in the suite. --prune deletes them."
+            f"{plural(len(diff.removed), 'case is', 'cases are')} in the dataset but not in the suite. To delete "
+            "such cases, use --prune."
         )
     if diff.people:
         print_text(
-            f"People added entries to the dataset. To create drafts from them: lookout gold pull {request.address}"
+            "People added entries to the dataset. To create drafts from these entries: lookout gold pull "
+            f"{request.address}"
         )
     return ExitCode.PASS
 
@@ -295,7 +297,8 @@ def pull_command(
     ] = False,
     yes: YesOption = False,
     by: Annotated[
-        str | None, typer.Option("--as", help="your name; if it is missing, Lookout asks for it once and stores it")
+        str | None,
+        typer.Option("--as", help="your name; if you give no name, Lookout asks for it once and stores it"),
     ] = None,
     most: MostOption = DEFAULT_LISTED,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -343,7 +346,7 @@ async def _confirm_and_pull_changes(
         if plan.size == 0 and not new:
             return _print_pull_report(request, plan, (), diff, options)
         parts = [f"write {plural(len(plan.changed) + len(plan.added), 'case')} into {request.suite}"]
-        parts += [f"remove {len(plan.removed)} from it"] if plan.removed else []
+        parts += [f"remove {plural(len(plan.removed), 'case')} from it"] if plan.removed else []
         parts += [f"create {plural(len(new), 'draft')}"] if new else []
         if not _confirm_write(", ".join(parts), yes=options.yes):
             print_text("Nothing was written.", err=options.as_json)
@@ -394,18 +397,18 @@ def _print_pull_report(
     ahead = len(diff.select_changed_by(ChangedBy.SUITE)) + len(diff.added)
     if ahead and not options.overwrite:
         print_text(
-            f"{plural(ahead, 'case')} of the suite are missing from the dataset, or newer than its version. "
-            "`lookout gold push` writes them."
+            f"{plural(ahead, 'case of the suite is', 'cases of the suite are')} missing or older in the dataset. "
+            "To update the dataset, run `lookout gold push`."
         )
     if plan.conflicts:
         print_text(
-            f"{plural(plan.conflicts, 'case was', 'cases were')} changed in the suite and in the dataset. The "
-            "suite's version stays. With --overwrite, Lookout uses the dataset's version."
+            f"{plural(plan.conflicts, 'case was', 'cases were')} changed in the suite and in the dataset. "
+            "Lookout kept the suite's version. To use the dataset's version, pull with --overwrite."
         )
     if drafts:
         print_text(
-            f"Lookout created {plural(len(drafts), 'draft')} from people's new entries. To review them: lookout "
-            f"gold grow --suite {request.suite}"
+            f"Lookout created {plural(len(drafts), 'draft')} from people's new entries. To review the drafts: "
+            f"lookout gold grow --suite {request.suite}"
         )
     return result
 

@@ -88,7 +88,7 @@ def _print_findings_that_block_freezing(suite: Path, *, as_json: bool) -> bool:
 
 
 def _format_frozen_version(manifest: SuiteManifest, folder: Path, *, is_new: bool) -> list[str]:
-    verb = "frozen as" if is_new else "is already"
+    verb = "was frozen as" if is_new else "is already"
     return [
         f"{manifest.suite} {verb} version {manifest.version}: {plural(manifest.cases, 'case')}",
         f"  sha256      {manifest.sha256}",
@@ -111,7 +111,7 @@ def _verify_newest_frozen_version(suite: Suite, file: Path, folder: Path) -> Exi
         print_text(f"{suite.name} is the same as version {newest.version}")
         return ExitCode.PASS
     against = f"differs from version {newest.version}" if newest else "was never frozen"
-    print_text(f"{suite.name} {against}. `lookout gold freeze {file}` creates the next version")
+    print_text(f"{suite.name} {against}. To create a new version, run `lookout gold freeze {file}`")
     return ExitCode.FAIL
 
 
@@ -123,8 +123,8 @@ def diff_command(
     new: Annotated[
         str | None,
         typer.Argument(
-            help="the second suite, manifest or dataset; if the first is a dataset, the default is the target's "
-            "suite"
+            help="the second suite, manifest or dataset; if the first argument is a dataset, the default is the "
+            "target's suite"
         ),
     ] = None,
     *,
@@ -140,11 +140,11 @@ def diff_command(
     files = [Path(name) for name in (old, new) if name is not None and not is_dataset_address(name)]
     if datasets:
         if len(datasets) > 1:
-            raise ConfigError("Lookout does not compare two datasets. One of the two must be a suite")
+            raise ConfigError("Lookout cannot compare two datasets. Give a suite instead of one of the datasets")
         suite = files[0] if files else None
         return print_dataset_diff(datasets[0], suite, target, config, most=most, as_json=as_json)
     if len(files) == 1:
-        raise ConfigError(f"to compare {old}, give a second suite, manifest or dataset")
+        raise ConfigError(f"to compare {old}, also give a second suite, manifest or dataset")
     return _print_suite_diff(*files, most=most, as_json=as_json)
 
 

@@ -21,7 +21,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from deployments.cli.alerts.incidents import WAIT_S, open_session_and_apply_actions
-from deployments.cli.data_folder import find_data_folder, load_pending_results
+from deployments.cli.data_folder import find_data_folder, load_new_results_into_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gold.review import NO_CASE, WHY_NOT, ByOption, format_interrupted_session_note
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
@@ -78,7 +78,7 @@ class ReviewItem(NamedTuple):
 def build_draft_view(item: ReviewItem) -> RenderableType:
     """Build the view of a draft. If only excerpts of the conversation were stored, add a note."""
     table = build_label_table(build_draft_rows(*item), redact)
-    cut = "Only excerpts of this conversation were stored. Complete the question before you accept it."
+    cut = "Lookout stored only excerpts of this conversation. Complete the question before you accept the draft."
     return Group(table, Text(cut, style="yellow")) if item.candidate.draft.cut else table
 
 
@@ -101,8 +101,7 @@ def build_draft_rows(candidate: DraftCandidate, severity: Severity) -> list[tupl
                 "the same",
                 (
                     f"{plural(more, 'more draft asks', 'more drafts ask')} this question. Your decision applies to "
-                    "all "
-                    "of them"
+                    "all these drafts"
                 ),
             )
         )
@@ -111,8 +110,8 @@ def build_draft_rows(candidate: DraftCandidate, severity: Severity) -> list[tupl
             (
                 "asked by",
                 (
-                    f"the case {candidate.asked_by} already asks this question. Press [n], unless the draft's "
-                    "question is different"
+                    f"the case {candidate.asked_by} already asks this question. Press [n] to reject the draft, "
+                    "unless its question is different"
                 ),
             )
         )
@@ -147,15 +146,15 @@ def store_conversation_draft(store: Store, conversation_id: str, config: Config 
     conversation = load_graded_conversation(store, run_id, case_id, wait_s=WAIT_S) if case_id else None
     if conversation is None:
         raise ConfigError(
-            f"--take {conversation_id}: no such conversation is stored. Give RUN/CASE from the view results "
-            "(`lookout sql`)"
+            f"--take {conversation_id}: this conversation is not stored. Give RUN/CASE with ids from the view "
+            "results (`lookout sql`)"
         )
     patterns = find_target_grader_settings(config, conversation.target)[0].account_patterns
     append_draft(
         store.journal,
         build_draft_from_conversation(conversation, by=person, at=utc_now(), account_patterns=patterns),
     )
-    load_pending_results(store)
+    load_new_results_into_warehouse(store)
 
 
 def find_target_grader_settings(config: Config | None, target: str) -> tuple[GraderSettings, Domain]:
@@ -170,10 +169,10 @@ def print_drafts_to_review(waiting: Sequence[DraftCandidate]) -> None:
     for number, item in enumerate(_build_review_items(waiting), start=1):
         screen.show(f"{number} of {len(waiting)}", build_draft_view(item))
     if waiting:
-        screen.print_line("To add them to a suite: lookout gold grow --suite SUITE")
+        screen.print_line("To add the drafts to a suite: lookout gold grow --suite SUITE")
     else:
         screen.print_line(
-            'There are no drafts. Create one with `lookout alerts draft ID`, with "Add to gold" in Slack, or '
+            'There are no drafts. Create a draft with `lookout alerts draft ID`, with "Add to gold" in Slack, or '
             "with --take."
         )
 
@@ -198,12 +197,14 @@ def grow_command(
     *,
     suite: Annotated[
         Path | None,
-        typer.Option("--suite", help="the suite for accepted cases; without it, Lookout only lists the drafts"),
+        typer.Option(
+            "--suite", help="the suite for accepted cases; without this option, Lookout only lists the drafts"
+        ),
     ] = None,
     take: Annotated[
         str | None, typer.Option("--take", help="first create a draft from the conversation RUN/CASE")
     ] = None,
-    target: Annotated[str | None, typer.Option("--target", help="list only drafts of this target")] = None,
+    target: Annotated[str | None, typer.Option("--target", help="use only drafts of this target")] = None,
     by: ByOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -212,7 +213,7 @@ def grow_command(
     """Review drafts of cases that come from failures: incidents, Slack, reviews and live traffic."""
     folder = find_data_folder(config, data_folder)
     store = open_session_and_apply_actions(config, data_folder).store
-    load_pending_results(store)
+    load_new_results_into_warehouse(store)
     configured = load_config(config) if config.exists() else None
     if take is not None:
         store_conversation_draft(store, take, configured, get_and_store_reviewer(by, folder, None))
@@ -226,7 +227,7 @@ def grow_command(
         screen = ReviewScreen()
         person = get_and_store_reviewer(by, folder, screen)
         _finish_and_review_open_drafts(GrowReview(store, suite, person, screen, configured), waiting)
-        load_pending_results(store)
+        load_new_results_into_warehouse(store)
     return ExitCode.PASS
 
 

@@ -66,7 +66,8 @@ def _parse_severity_options(options: Sequence[str]) -> dict[str, Severity]:
         match = re.fullmatch(r"(?:(?P<type>[^=]+)=)?(?P<level>[123])", option.strip())
         if match is None:
             raise GoldSetError(
-                f"--severity {option!r} is not valid. Accepted: TYPE=1, 2 or 3, or a number for all other types"
+                f"--severity {option!r} is not valid. Accepted: TYPE=1, 2 or 3 for one question type, or 1, 2 or 3 "
+                "for all other types"
             )
         severities[match["type"] or OTHER_TYPES] = Severity(int(match["level"]))
     return severities
@@ -75,6 +76,6 @@ def _parse_severity_options(options: Sequence[str]) -> dict[str, Severity]:
 def _require_severity(kind: str, case_id: str, severities: dict[str, Severity]) -> Severity:
     severity = severities.get(kind, severities.get(OTHER_TYPES))
     if severity is None:
-        by_type = f"--severity {kind}=2, or a number for all other types" if kind else "--severity 2"
+        by_type = f"--severity {kind}=2, or --severity 2 for all other types" if kind else "--severity 2"
         raise GoldSetError(f"{case_id}{f' of the type {kind!r}' if kind else ''} has no severity. Add {by_type}")
     return severity

@@ -35,13 +35,13 @@ def load_target_grader_settings(config: Path | None, target: str | None) -> tupl
     """Load the graders and the domain of ``target`` or of the only target. Without ``config``, use the defaults."""
     if config is None:
         if target is not None:
-            raise ConfigError(
-                f"--target {target} needs --config with the configuration file that contains the target"
-            )
+            raise ConfigError(f"--target {target} also needs --config with the configuration file of this target")
         return GraderSettings(), load_domain()
     loaded = load_config(config)
     if target is None and len(loaded.targets) > 1:
-        raise ConfigError(f"{config} has several targets; choose one with --target: {', '.join(loaded.targets)}")
+        raise ConfigError(
+            f"{config} has several targets. Choose a target with --target: {', '.join(loaded.targets)}"
+        )
     settings = loaded.require_target(target or next(iter(loaded.targets)))
     return settings.graders, settings.domain
 
@@ -59,11 +59,17 @@ def mutants_command(
     suite: Annotated[Path, typer.Argument(help="the file with the suite (JSON Lines)")],
     *,
     config: Annotated[
-        Path | None, typer.Option("--config", help="the configuration with the target whose graders to use")
+        Path | None, typer.Option("--config", help="the configuration file with the graders to use")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="the name of this target in the configuration")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="the target with the graders to use; required if the configuration has several targets"),
+    ] = None,
     missed: Annotated[
-        int, typer.Option(min=0, help="the maximum number of wrong answers to show that the rules did not catch")
+        int,
+        typer.Option(
+            min=0, help="the maximum number of wrong answers to show, of those that the rules did not catch"
+        ),
     ] = 5,
     as_json: JsonOption = False,
 ) -> ExitCode:
@@ -76,7 +82,7 @@ def mutants_command(
         graded = list(grade_mutants(usable, panel, citation_required=settings.citation_required))
     counts = count_caught_mutants(graded)
     if as_json:
-        _print_mutants_json(loaded.sha256, len(loaded.cases) - len(usable), counts, graded)
+        _print_mutation_summary_json(loaded.sha256, len(loaded.cases) - len(usable), counts, graded)
     else:
         lines = (
             *_iterate_summary_lines(suite, len(loaded.cases) - len(usable), counts),
@@ -87,20 +93,20 @@ def mutants_command(
 
 
 def has_enough_caught_severe_mutants(counts: MutationScores) -> bool:
-    """Return whether the rules detect enough severity-3 mutants and pass none of them.
+    """Return whether the rules fail enough of the severity-3 mutants, and pass no severity-3 mutant.
 
-    Only mutants that contradict their gold are counted.
+    The rules give no grade to the other mutants. Only mutants that contradict their gold are counted.
     """
     severe = counts.severe_without_personal_data
     return severe.rate >= SEVERE_FLOOR and not severe.passed
 
 
 def _iterate_summary_lines(path: Path, left_out: int, counts: MutationScores) -> Iterator[str]:
-    yield f"{path}: {plural(counts.whole.mutants, 'mutant')} of {plural(counts.cases, 'case')}"
+    yield f"{path}: {plural(counts.whole.mutants, 'mutant')} (wrong answers) of {plural(counts.cases, 'case')}"
     if left_out:
         yield (
             f"  {plural(left_out, 'case')} skipped, because their gold itself fails. `lookout gold check` lists "
-            "them."
+            "these cases."
         )
     yield ""
     yield f"  {'what was done':20} {'mutants':>7} {'caught':>7} {'judge':>6} {'passed':>6}  by"
@@ -110,13 +116,13 @@ def _iterate_summary_lines(path: Path, left_out: int, counts: MutationScores) ->
     yield ""
     yield (
         f"The rules catch {severe.caught} of {plural(severe.mutants, 'mutant')} of severity 3: {severe.rate:.1%} "
-        f"[{severe.low:.1%}, {severe.high:.1%}]. Of the {plain.mutants} mutants that contradict their gold, they "
-        f"catch {plain.rate:.1%}. At least {SEVERE_FLOOR:.0%} of these must be caught, and none may pass."
+        f"[{severe.low:.1%}, {severe.high:.1%}]. Of the {plain.mutants} mutants that contradict their gold, the "
+        f"rules catch {plain.rate:.1%}. The rules must catch at least {SEVERE_FLOOR:.0%} of these and pass none."
     )
     if hard := counts.misplaced:
         yield (
             f"Of {plural(hard.mutants, 'mutant')} with a right value in the wrong place, the rules catch "
-            f"{hard.caught}, leave {hard.left} to a judge and pass {hard.passed}. A judge confirms severity-3 "
+            f"{hard.caught}, leave {hard.left} to a judge and pass {hard.passed}. A judge checks the severity-3 "
             "answers that the rules pass."
         )
 
@@ -135,7 +141,7 @@ def _iterate_missed_mutants(graded: Sequence[GradedMutant], suite: Sequence[Gold
     )
     if not missed or not most:
         return
-    yield f"\nMissed ({len(missed)}), most severe first:"
+    yield f"\nNot caught ({len(missed)}), passed mutants first:"
     for mutant in missed[:most]:
         outcome = "passed" if mutant.passed else "left to the judge"
         yield f"  {mutant.case_id} · {mutant.operator} · severity {int(mutant.severity)} · {outcome}"
@@ -144,7 +150,9 @@ def _iterate_missed_mutants(graded: Sequence[GradedMutant], suite: Sequence[Gold
         yield f"      mutant {redact(mutant.reply)}"
 
 
-def _print_mutants_json(sha256: str, left_out: int, counts: MutationScores, graded: Sequence[GradedMutant]) -> None:
+def _print_mutation_summary_json(
+    sha256: str, left_out: int, counts: MutationScores, graded: Sequence[GradedMutant]
+) -> None:
     summary = {
         "suite_sha256": sha256,
         "cases_left_out": left_out,

@@ -199,7 +199,7 @@ def build_clause_or_original_rows(draft: GoldDraft) -> tuple[list[tuple[str, str
 
 
 ByOption = Annotated[
-    str | None, typer.Option("--as", help="your name; if it is missing, Lookout asks for it once and stores it")
+    str | None, typer.Option("--as", help="your name; if you give no name, Lookout asks for it once and stores it")
 ]
 
 
@@ -246,8 +246,8 @@ def review_command(
 def format_interrupted_session_note(count: int, suite: object) -> str:
     """Format the note about cases that an interrupted session had already added to the suite."""
     return (
-        f"An interrupted session had already added {count} of the drafts to {suite}. They are now marked as "
-        "accepted."
+        f"An interrupted session had already added {count} of the drafts to {suite}. These drafts are now marked "
+        "as accepted."
     )
 
 
@@ -264,10 +264,10 @@ def explain_unacceptable_draft(draft: GoldDraft, graders: GraderSettings, domain
             *list_quantity_differences(draft.original.gold, case.gold),
         ]
         if changed:
-            return f"it differs from the original: {', '.join(changed)}"
+            return f"its quantities differ from the original: {', '.join(changed)}"
     language = identify_language(case.question)
     if language is not case.language:
-        return f"the question is in {language.value}, but the case has language {case.language.value}"
+        return f"the question is in {language.value}, but the language of the case is {case.language.value}"
     if find_private_data_except_names(f"{case.question}\n{case.gold}", graders.account_patterns):
-        return "it contains personal data"
+        return "the question or the gold contains personal data"
     return explain_gold_failure(case, build_rule_panel(graders, domain))

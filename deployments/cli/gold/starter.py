@@ -30,9 +30,8 @@ def starter_command(
     what: Annotated[
         StarterKind,
         typer.Argument(
-            help="adversarial: twenty attack questions of severity 3 for any application; domain: a domain "
-            "pack with "
-            "example facts for you to edit"
+            help="adversarial: twenty attack questions of severity 3 for any application; domain: a domain pack "
+            "with example facts for you to edit"
         ),
     ],
     *,
@@ -40,8 +39,8 @@ def starter_command(
         Path | None,
         typer.Option(
             "--out",
-            help="a new file, or a folder for the pack; default: print the attack questions, or write the "
-            "pack to my_domain",
+            help="a new file for the questions, or a folder for the pack; default: print the questions, or write "
+            "the pack to my_domain",
         ),
     ] = None,
 ) -> ExitCode:
@@ -50,7 +49,9 @@ def starter_command(
         write_json(ADVERSARIAL.read_text(encoding="utf-8"))
     elif what is StarterKind.ADVERSARIAL and out is not None:
         _copy_all_files_or_none({out: ADVERSARIAL})
-        print_text(f"Lookout wrote twenty cases of severity 3 to {out}. To check them: lookout gold check {out}")
+        print_text(
+            f"Lookout wrote twenty cases of severity 3 to {out}. To check the cases: lookout gold check {out}"
+        )
     else:
         _write_domain_pack(out or MY_PACK)
     return ExitCode.PASS
@@ -63,7 +64,7 @@ def _write_domain_pack(folder: Path) -> None:
     place = str(folder) if folder.is_absolute() else f"./{folder}"
     print_text("Lookout wrote " + ", ".join(map(str, copies)))
     print_text(
-        "Replace the words, fields, questions and facts there with yours. In lookout.toml, set domains = "
+        "Replace the words, fields, questions and facts in these files with yours. In lookout.toml, set domains = "
         f'["{place}"]'
     )
     print_text("Then build the cases:")
@@ -75,7 +76,8 @@ def _copy_all_files_or_none(copies: dict[Path, Path]) -> None:
     existing = [str(place) for place in copies if place.exists() or place.is_symlink()]
     if existing:
         raise ConfigError(
-            f"nothing was written, because these files already exist: {', '.join(existing)}. Give another --out"
+            f"nothing was written, because these files already exist: {', '.join(existing)}. Give another path "
+            "with --out"
         )
     written: list[Path] = []
     place = Path()

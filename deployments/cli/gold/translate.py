@@ -81,7 +81,7 @@ def translate_command(
     case: Annotated[
         list[str] | None,
         typer.Option(
-            "--case", help="the id of a case to translate; repeat the option for more; default: all cases"
+            "--case", help="the id of a case to translate; repeat the option for more cases; default: all cases"
         ),
     ] = None,
     limit: Annotated[
@@ -131,7 +131,7 @@ def _load_cases_with_translations(suite: Path, case_ids: Sequence[str]) -> Seque
     suite_cases = {case.id: case for case in cases}
     unknown = [case_id for case_id in case_ids if case_id not in suite_cases]
     if unknown:
-        raise ConfigError(f"{suite} has no case {unknown[0]!r}")
+        raise ConfigError(f"{suite} has no case with the id {unknown[0]!r}")
     if not case_ids:
         return cases
     pairs = {suite_cases[case_id].pair or case_id for case_id in case_ids}
@@ -153,7 +153,7 @@ def _print_translations_json(drafts: Path, tally: _TranslateReport, cost: str) -
 
 def _print_translations(suite: Path, drafts: Path, tally: _TranslateReport, cost: str) -> None:
     if not tally.asked:
-        write_text(f"Every English case of {suite} already has its translations or drafts of them.\n")
+        write_text(f"Every English case of {suite} already has its translations, or drafts of its translations.\n")
         return
     lines = [f"Lookout stored {len(tally.added)} of {plural(tally.asked, 'translation')} as drafts in {drafts}:"]
     lines += [f"  {draft.case.question}\n    {draft.case.gold}" for draft in tally.added]

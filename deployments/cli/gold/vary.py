@@ -60,14 +60,14 @@ def vary_command(
     """Write variants of a suite's questions, with the same expected answers and without a model."""
     wanted = parse_variant_kinds(kinds)
     if not suite.name:
-        raise ConfigError(f"{suite} is not a file. Give a suite (JSON Lines)")
+        raise ConfigError(f"{suite} is not a file. Give the file of a suite (JSON Lines)")
     output_path = output or suite.with_name(f"{suite.stem}-variants.jsonl")
     if output_path.resolve() == suite.resolve():
-        raise ConfigError(f"--output {output_path} is the suite itself. Give another file")
+        raise ConfigError(f"--output {output_path} is the file of the suite. Give another file")
     varied = make_variants(load_suite(suite).cases, wanted, seed=seed, per_kind=each)
     lines = [format_case_line(case) for case in varied.cases]
     if not lines:
-        raise ConfigError(f"Lookout cannot write variants of the kinds {kinds} for any case of {suite}")
+        raise ConfigError(f"no case of {suite} has variants of the kinds {kinds}. Give other kinds with --kinds")
     sha256 = parse_suite_lines(lines, name="variants", source=str(output_path)).sha256
     with lock_parent_folder(output_path):
         replace_gold_file(output_path, "".join(f"{line}\n" for line in lines))
@@ -87,7 +87,8 @@ def _print_variants(output_path: Path, varied: VariantSet, wanted: Sequence[Vari
         ids = [case_id for case_kind, case_id in varied.without if case_kind is kind]
         more = " …" if len(ids) > MAX_SHOWN_IDS else ""
         lines.append(
-            f"{plural(count, 'case has', 'cases have')} no {kind.value}: {', '.join(ids[:MAX_SHOWN_IDS])}{more}"
+            f"{plural(count, 'case has', 'cases have')} no variant of the kind {kind.value}: "
+            f"{', '.join(ids[:MAX_SHOWN_IDS])}{more}"
         )
     write_text("\n".join(lines) + "\n")
 

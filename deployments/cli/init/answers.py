@@ -66,7 +66,7 @@ def parse_target(answer: str) -> Target:
         return _parse_space_target(written)
     if URL_CREDENTIALS.search(written):
         raise ConfigError(
-            "write the address without user name and password, because other people can read this file"
+            "write the address without user name and password, because other people can read lookout.toml"
         )
     try:
         parts = urlsplit(written)
@@ -78,7 +78,7 @@ def parse_target(answer: str) -> Target:
 def _parse_space_target(answer: str) -> Target:
     owner, _, name = answer.partition("/")
     if "." in owner or owner.split(":")[0] == "localhost":
-        raise ConfigError(f"{answer!r} looks like an address. Write https:// or http:// before it")
+        raise ConfigError(f"{answer!r} looks like an address. Write https:// or http:// before the address")
     try:
         return Target(name=_convert_to_target_name(name), space=answer)
     except ValidationError:
@@ -141,7 +141,7 @@ def parse_slack_channel(answer: str) -> str | None:
         return None
     _refuse_unsafe_answer(
         answer,
-        "put it into the environment variable SLACK_WEBHOOK_URL or SLACK_BOT_TOKEN, and enter a channel or "
+        "put the secret into the environment variable SLACK_WEBHOOK_URL or SLACK_BOT_TOKEN, and enter a channel or "
         '"none" here',
     )
     if _CHANNEL_ID.fullmatch(answer):
@@ -149,7 +149,7 @@ def parse_slack_channel(answer: str) -> str | None:
     name = _CHANNEL_NAME.fullmatch(answer)
     if name is None:
         raise ConfigError(
-            f"{answer!r} is not a valid channel name. Use lower case without spaces, at most 80 characters"
+            f"{answer!r} is not a valid channel name. Use at most 80 lower-case letters, digits, - and _"
         )
     return f"#{name.group(1)}"
 
@@ -160,7 +160,7 @@ def _refuse_unsafe_answer(answer: str, advice: str) -> None:
     ``advice`` states where to put a secret.
     """
     if not answer.isprintable():
-        raise ConfigError("your answer contains an invisible character. Type it again")
+        raise ConfigError("your answer contains an invisible character. Type the answer again")
     if _SECRET.search(answer):
         raise ConfigError(f"your answer looks like a secret: {advice}")
 
@@ -174,17 +174,16 @@ TARGET: Final = InitQuestion(
 ENVIRONMENT: Final = InitQuestion(
     "--environment",
     "In which environment does the application run?",
-    "staging or production. A CI run never asks a production target",
+    "staging or production. A CI run asks a production target only with --allow-production",
     parse_target_environment,
     Environment.STAGING.value,
 )
 FAMILY: Final = InitQuestion(
     "--model-family",
-    "Which model answers?",
+    "Which model does the application use?",
     (
         "the family (claude, gpt, gemini, llama, mistral, qwen, …) or the name of the model, or unknown. A judge "
-        "must "
-        "be of another family"
+        "must be of another family"
     ),
     parse_family_or_model,
     UNKNOWN,
@@ -201,7 +200,7 @@ CHANNEL: Final = InitQuestion(
     "--slack-channel",
     "Where do you want to receive alerts?",
     "a Slack channel (#alerts, or its id C0123456789), webhook (put its address into SLACK_WEBHOOK_URL), or none. "
-    "With none, alerts are only printed and stored",
+    "With none, Lookout only prints and stores alerts",
     parse_slack_channel,
     NOWHERE,
 )

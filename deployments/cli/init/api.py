@@ -23,13 +23,13 @@ KEY_VARIABLE: Final = "BOT_KEY"
 """The environment variable with the value of the header that an API requires."""
 MAX_SHOWN_CHARACTERS: Final = 120
 FILL_IN: Final = (
-    "Lookout wrote the configuration. Complete the commented lines of its probe table (docs/configuration.md lists "
-    "all settings). Then run `lookout doctor` with the name of the target, which asks one question.\n"
+    "Complete the commented lines of the probe table in the new configuration (docs/configuration.md lists all "
+    "settings). Then run `lookout doctor` with the name of the target. It asks the API one question.\n"
 )
 ANOTHER_LANGUAGE: Final = (
     "Your application answers in a language that is not English, Hindi or Hinglish. Without a judge, Lookout "
-    "grades only amounts, and answers that repeat a gold of three words or more exactly. It does not grade "
-    "refusals, yes or no."
+    "grades only amounts, and answers that exactly repeat a gold of at least three words. Refusals and "
+    "answers with yes or no stay ungraded."
 )
 """The text printed if an application answers in another language.
 
@@ -66,7 +66,7 @@ def detect_probe_table(
         return Probe()
     if target.space:
         raise ConfigError(
-            f"Lookout asks a Space through its page, so --driver {driver} needs the address of the API instead"
+            f"Lookout asks a Space through its page. For --driver {driver}, give the address of the API instead"
         )
     if driver is None and not _detect_and_print_whether_api(target.address, say):
         return Probe()
@@ -74,7 +74,7 @@ def detect_probe_table(
         may_ask = False
     if not may_ask:
         say(
-            "Lookout asked no question, because of --no-ask or a CI run against production. Therefore the probe "
+            "Lookout asked no question, because of --no-ask or because a CI run must not ask production. The probe "
             "table contains the defaults.\n"
         )
         return Probe(
@@ -100,7 +100,7 @@ def find_problem_if_address_is_api(
     is_api = endpoint.kind is EndpointKind.API
     description = "answers JSON, not a page" if "json" in endpoint.said else "is an API, not a page"
     description = description if is_api else "is neither a page nor a chat API"
-    to_do = f"`lookout init --target {address}` detects how to ask it"
+    to_do = f"run `lookout init --target {address}`, which detects how to ask the API"
     to_do = to_do if is_api else "give the address of the chat page, or the address that receives the questions"
     if ask and is_api:
         headers = _build_api_headers(_DEFAULT_SETTINGS, environment)
@@ -108,7 +108,7 @@ def find_problem_if_address_is_api(
         if discovery.refused:
             variable = KEY_VARIABLE if discovery.header else API_TOKEN_VARIABLE
             wants = f"the header {discovery.header}" if discovery.header else "a bearer token"
-            to_do = f"it requires {wants} (HTTP {discovery.refused}). Run `export {variable}=…`. Then {to_do}"
+            to_do = f"the API requires {wants} (HTTP {discovery.refused}). Run `export {variable}=…`. Then {to_do}"
     return PageProblem(
         reason=NoAnswerReason.PAGE_NOT_UNDERSTOOD,
         blame=Blame.MONITOR,
@@ -134,9 +134,8 @@ def _detect_and_print_whether_api(address: str, say: Say) -> bool:
             say(f"{address} is an API, not a page ({endpoint.said}).\n")
         case EndpointKind.UNKNOWN:
             say(
-                f"Lookout cannot open {address} ({endpoint.said}), so it assumes a page. If it is an API, use "
-                "--driver "
-                "json or --driver sse.\n"
+                f"Lookout cannot open {address} ({endpoint.said}), so it assumes a page. If the address is an API, "
+                "use --driver json or --driver sse.\n"
             )
         case EndpointKind.NEITHER:
             raise ConfigError(
@@ -161,7 +160,7 @@ def ask_and_detect_probe_settings(address: str, environment: Mapping[str, str], 
         return discovery.probe
     problem = find_problem_if_address_is_api(address, environment, ask=bool(discovery.refused))
     why = discovery.refused or "; ".join(discovery.tried)
-    to_do = problem.to_do if problem else f"`lookout init --target {address}` detects how to ask it"
+    to_do = problem.to_do if problem else f"run `lookout init --target {address}`, which detects how to ask the API"
     raise ConfigError(f"{address} is an API, but Lookout does not know its format ({why}). What to do: {to_do}")
 
 
@@ -171,7 +170,7 @@ def _ask_in_several_api_formats(
     """Ask a question in several formats until the API accepts one. Return this format and the headers sent."""
     settings = _DEFAULT_SETTINGS
     headers = _build_api_headers(settings, environment)
-    say(f"Asking {address} “{HARMLESS}” in several formats until it accepts one, and then once more …\n")
+    say(f"Asking {address} “{HARMLESS}” in several formats until the API accepts one, and then once more …\n")
     discovery = asyncio.run(discover_api(address, settings, headers))
     if discovery.refused and discovery.header and environment.get(KEY_VARIABLE):
         settings = ProbeSettings.model_validate({"headers": {discovery.header: {"env": KEY_VARIABLE}}})
@@ -195,11 +194,11 @@ def _ask_api_and_build_probe(address: str, environment: Mapping[str, str], drive
             say(f"{address}: {discovery.problem}.{tried}{FILL_IN}")
             return Probe(_format_incomplete_probe_table(driver, "", discovery.problem), is_api=True, is_known=False)
         raise ConfigError(
-            f"nothing was written. {address}: {discovery.problem}.{tried}Write probe.api yourself "
+            f"nothing was written. {address}: {discovery.problem}.{tried}Write the table probe.api yourself "
             "(docs/configuration.md), or use --no-ask to get a table that you can complete"
         )
     reply = " ".join(discovery.answer.split())
-    say(f"It answered: “{reply[:MAX_SHOWN_CHARACTERS]}{'…' if reply[MAX_SHOWN_CHARACTERS:] else ''}”\n")
+    say(f"The API answered: “{reply[:MAX_SHOWN_CHARACTERS]}{'…' if reply[MAX_SHOWN_CHARACTERS:] else ''}”\n")
     say(
         f"{ANOTHER_LANGUAGE}\n\n"
         if classify_language_evidence(discovery.answer) is LanguageEvidence.UNREAD
@@ -219,7 +218,7 @@ def _print_refusal_and_build_probe(
     variable = KEY_VARIABLE if discovery.header else API_TOKEN_VARIABLE
     if discovery.header:
         wants = f"HTTP {discovery.refused}: the API requires the header {discovery.header}"
-        say(f"{address}: {wants}. probe.headers reads its value from {variable}.\n")
+        say(f"{address}: {wants}. probe.headers reads the value from {variable}.\n")
     else:
         say(f"{address}: {headers.explain_refusal(discovery.refused)}.\n")
     line = (
@@ -235,8 +234,8 @@ def _format_incomplete_probe_table(driver: str, headers: str, why: str) -> str:
     """Format a table with commented lines that the user must complete."""
     done = '# api.done = "[DONE]"  # the name or the data of the event that ends each stream\n'
     return (
-        f"driver = {_quote_toml(driver)}\n{headers}# Not known yet: {' '.join(why.split())}. "
-        "`lookout init --force` detects it. Or write:\n"
+        f"driver = {_quote_toml(driver)}\n{headers}# The format is not known yet: {' '.join(why.split())}. "
+        "`lookout init --force` detects the format. Or write:\n"
         '# api.request = \'{"question": "{question}"}\'  # the JSON to post\n'
         '# api.text = "answer"  # the path to the answer: "part.text" leads to it in {"part": {"text": "…"}}\n'
         f"{done if driver == 'sse' else ''}"

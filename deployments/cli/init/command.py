@@ -57,7 +57,9 @@ class InitReport(Record):
 
 DriverOption = Annotated[
     str | None,
-    typer.Option(help="how to ask the application: browser (a page), json or sse (a chat API); default: detected"),
+    typer.Option(
+        help="how to ask the application: browser (a page), json or sse (a chat API); default: Lookout detects it"
+    ),
 ]
 
 
@@ -192,7 +194,7 @@ def _list_next_steps(
     name = answers.target.name
     option = "" if config_path == DEFAULT_CONFIG else f" --config {config_path}"
     steps = [
-        NextStep(command=f"lookout doctor{option}", why="checks everything that runs need"),
+        NextStep(command=f"lookout doctor{option}", why="checks everything that a run needs"),
         NextStep(command=f"lookout doctor {name}{option}", why=_SEEN_API if probe.is_api else _SEEN_PAGE),
         NextStep(command=f"lookout verify {name}{option}", why="asks all questions of the suite once"),
         NextStep(
@@ -203,7 +205,7 @@ def _list_next_steps(
     ]
     if probe.export:
         steps[:0] = [
-            NextStep(command=f"export {probe.export}=…", why="the API rejects requests without it"),
+            NextStep(command=f"export {probe.export}=…", why="the API rejects requests without this value"),
             NextStep(command=again, why="detects how to ask the API"),
         ]
     if answers.channel:

@@ -50,15 +50,15 @@ budget_usd = 2
 """
 
 _NO_JUDGE: Final = """\
-# A judge is a model that grades the answers that rules cannot grade. It must be of another family than the model
-# of the application. To use it: set model_family above, remove the # here, and set ANTHROPIC_API_KEY.
+# A judge is a model that grades the answers that rules cannot grade. The judge must be of another family than the
+# model of the application. To use it: set model_family above, remove the # here, and set ANTHROPIC_API_KEY.
 # [judge]
 # budget_usd = 2
 """
 
 _OTHER_JUDGE: Final = """\
-# A judge is a model that grades the answers that rules cannot grade. It must be of another family than {family},
-# such as this model. It needs the extra `openai`, a key, and the price of the model from the provider's list.
+# A judge is a model that grades the answers that rules cannot grade. The judge must be of another family than
+# {family}. The model below needs the extra `openai`, a key, and its price from the provider's list.
 # [judge]
 # budget_usd = 2
 # [[judge.models]]
@@ -95,7 +95,7 @@ After each deploy, Hugging Face or GitHub sends a webhook to `lookout up` (or `l
 verifies the commit once.{poll}
 
 1. In `lookout.toml`, remove the `#` before the trigger that you use, and set its repository.
-2. Create a random secret. Put it into the environment of `lookout up`, and enter it at the sender:
+2. Create a random secret. Put the secret into the environment of `lookout up`, and enter it at the sender:
 
 | sender | environment variable with the secret |
 | --- | --- |
@@ -129,8 +129,8 @@ The repository's Settings → Webhooks → Add webhook:
 
     curl http://127.0.0.1:8066/readyz
 
-Both senders show the status of each delivery. 202: stored. 200: already known, or not for Lookout. 401: wrong
-secret.
+Both senders show the HTTP status of each delivery. 202: stored. 200: already known, or not for Lookout. 401:
+wrong secret.
 """
 
 _POLL: Final = (
@@ -186,7 +186,7 @@ def _format_judge(family: str | None) -> str:
 def _format_channel(answers: Answers) -> str:
     channel = answers.channel
     if answers.by_webhook:
-        return "# Alerts go to SLACK_WEBHOOK_URL. Until it is set, they are only printed and stored."
+        return "# Alerts go to SLACK_WEBHOOK_URL. Until it is set, Lookout only prints and stores alerts."
     if channel is None:
         return '# slack_channel = "#alerts"  # with SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL has its own channel'
     return f"slack_channel = {_quote_toml(channel)}  # with SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL has its own channel"
@@ -245,7 +245,9 @@ def write_init_files(config_path: Path, answers: Answers, *, force: bool, probe:
             path.unlink()
         for path, aside in moved.items():
             move(aside, path)
-        raise ConfigError(f"nothing was changed: {file_path} cannot be written: {error.strerror}") from error
+        raise ConfigError(
+            f"nothing was changed, because {file_path} cannot be written: {error.strerror}"
+        ) from error
     return tuple(moved.values())
 
 

@@ -347,7 +347,7 @@ def find_attributes_shared_by_failures(fields: Fields) -> Fields:
 
 def _parse_attributes_and_outcome(at: int, value: Any) -> tuple[dict[str, Value], bool]:
     if not isinstance(value, dict):
-        raise Unreadable(f"cases, case {at}: expected a JSON object with attributes and {FAILED}")
+        raise Unreadable(f'cases, case {at}: expected a JSON object with attributes and the field "{FAILED}"')
     case = cast("Fields", value)
     failed = case.get(FAILED)
     if not isinstance(failed, bool):

@@ -46,16 +46,16 @@ def _answer_line(line: bytes, answer: Callable[[Fields], Fields]) -> tuple[bytes
     except Unreadable as error:
         return _encode_error(line_id, str(error)), False
     except RecursionError:
-        return _encode_error(None, "the JSON is nested too deeply; use fewer levels"), False
+        return _encode_error(None, "the JSON is nested too deeply. Use fewer levels"), False
     except Exception as error:  # noqa: BLE001 - one line must never end the rest
-        return _encode_error(line_id, f"this line could not be processed: {type(error).__name__}"), False
+        return _encode_error(line_id, f"Lookout could not process this line: {type(error).__name__}"), False
 
 
 def _parse_line(line: bytes) -> Fields:
     try:
         text = line.decode("utf-8").lstrip("\ufeff")
     except UnicodeDecodeError as error:
-        raise Unreadable(f"byte {error.start + 1} of the line is not UTF-8") from None
+        raise Unreadable(f"byte {error.start + 1} of the line is not UTF-8. Encode the input as UTF-8") from None
     if not text.strip():
         raise Unreadable("the line is empty. Write one JSON object on each line")
     value = _parse_json(text)
@@ -70,7 +70,7 @@ def _parse_json(text: str) -> object:
     except json.JSONDecodeError as error:
         raise Unreadable(f"the JSON is invalid at column {error.colno}: {error.msg}") from None
     except RecursionError:
-        raise Unreadable("the JSON is nested too deeply; use fewer levels") from None
+        raise Unreadable("the JSON is nested too deeply. Use fewer levels") from None
     except Unreadable:
         raise
     except ValueError:

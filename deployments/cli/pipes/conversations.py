@@ -42,7 +42,11 @@ def build_conversation_answers(records: Iterable[LocatedRecord]) -> Iterator[Fie
     for located in records:
         *earlier, last = sorted(map(int, located.places))
         for line in earlier:
-            yield {"line": line, "usable": False, "why": f"part of the conversation at line {last}"} | _EMPTY
+            yield {
+                "line": line,
+                "usable": False,
+                "why": f"part of the conversation that is shown at line {last}",
+            } | _EMPTY
         yield {"line": last} | _describe_log_record(located.record)
 
 

@@ -21,7 +21,7 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
-from deployments.cli.data_folder import find_data_folder, load_pending_results, open_warehouse
+from deployments.cli.data_folder import find_data_folder, load_new_results_into_warehouse, open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption
 from deployments.cli.reviews.session import (
@@ -55,7 +55,7 @@ from monitors.records.reviews import AnswerId, AnswerVerdict, GradedAnswer, Labe
 from warehouse.database.store import Store
 from warehouse.journal.rows import LabelRow
 from warehouse.queries.reviews import (
-    count_ratings,
+    count_rated_reports_by_judge,
     count_verdicts,
     list_answer_ids_reviewed_by,
     list_answers_judged_and_reviewed,
@@ -166,7 +166,7 @@ def build_draft_from_label(label: HumanLabel, answer: GradedAnswer, redact: Reda
         suggested_severity=answer.severity,
         severity_reason="the severity of the reviewed case",
         finding=redact(
-            f"{describe_failed_or_passed_verdicts(answer)} A person decided that the answer is {judgement}{note}"
+            f"A person decided that the answer is {judgement}{note}. {describe_failed_or_passed_verdicts(answer)}"
         ),
     )
 
@@ -190,8 +190,8 @@ KINDS: Mapping[str, FailureKind] = {
 
 RATING_KEYS = frozenset("12345")
 RUBRIC = (
-    "How useful is the report? 5 right cause, exactly the right files, clear next step  4 right cause, a small gap"
-    "  3 on the right track  2 wrong area, too vague, or lists every file  1 wrong or empty. Any other key: "
+    "How useful is the report?  5: right cause, exactly the right files, clear next step  4: right cause, a small "
+    "gap  3: on the right track  2: wrong area, too vague, or lists every file  1: wrong or empty. Any other key: "
     "not rated."
 )
 _DIFFER = "Your decision differs from these verdicts. Lookout stored a draft of a new case."
@@ -236,7 +236,7 @@ def review_command(
     """
     folder = find_data_folder(config, data_folder)
     configured = load_config(config) if config.exists() else None
-    store = load_pending_results(open_warehouse(config, data_folder))
+    store = load_new_results_into_warehouse(open_warehouse(config, data_folder))
     since = utc_now() - timedelta(days=days)
     if figures:
         _print_error_rates_of_graders(store, since, target, as_json=as_json)
@@ -251,17 +251,17 @@ def review_command(
         return ExitCode.PASS
     screen = ReviewScreen()
     if not sampled:
-        screen.print_line(f"{NOTHING} There is nothing to review.")
+        screen.print_line("There is nothing to review: no answer was graded in this period, or the share is 0.")
         return ExitCode.PASS
     person = get_and_store_reviewer(by, folder, screen)
     review = AnswerReview(store, folder, person, screen, _build_redactors(configured), raw)
     unreviewed = select_distinct_unreviewed_answers(store, sampled, person)
     answered = review.session.run(_iterate_spot_checks(store, unreviewed), len(unreviewed))[Decision.ACCEPTED]
     screen.print_line(
-        f"{person} reviewed {plural(answered, 'answer')}; {len(unreviewed) - answered} left. Results: lookout "
-        "review --figures"
+        f"{person} reviewed {plural(answered, 'answer')}. Answers left: {len(unreviewed) - answered}. To see the "
+        "results, run `lookout review --figures`"
     )
-    load_pending_results(store)
+    load_new_results_into_warehouse(store)
     return ExitCode.PASS
 
 
@@ -326,7 +326,9 @@ class AnswerReview:
         """Ask for the failure kind. Return ``None`` for an unknown key."""
         offered = "  ".join(f"{key} {FAILURE_WORDS[kind]}" for key, kind in KINDS.items())
         self.screen.print_line(f"What is the worst fault of the answer? {offered}")
-        self.screen.print_line("Any other key: no failure kind. Your decision is then not used to measure rules.")
+        self.screen.print_line(
+            "Any other key: no failure kind. Then Lookout does not use your decision to measure rules."
+        )
         return KINDS.get(self.screen.read_key())
 
 
@@ -355,8 +357,8 @@ def load_and_describe_other_reviewers(store: Store, answer: AnswerId, person: st
     others = [name for name in list_reviewers(store, answer, wait_s=WAIT_S) if name != person]
     if not others:
         return ""
-    ordinal = ORDINALS[len(others)] if len(others) < len(ORDINALS) else f"number {len(others) + 1}"
-    return f"Already reviewed by {' and '.join(others)}; your verdict is stored as the {ordinal}."
+    ordinal = ORDINALS[len(others)] if len(others) < len(ORDINALS) else f"{len(others) + 1}th"
+    return f"Already reviewed by {' and '.join(others)}. Your verdict is the {ordinal} one."
 
 
 def format_contradiction_notice(answer: GradedAnswer) -> str:
@@ -401,9 +403,9 @@ def build_verdict_rows(answer: GradedAnswer) -> tuple[tuple[str, str], ...]:
 
 def _format_verdict_row(grade: Judged) -> tuple[str, str]:
     """Format the verdict of one grader."""
-    word = "passed" if grade.passed else f"failed ({grade.failure_kind})"
+    word = "passed the answer" if grade.passed else f"failed the answer ({grade.failure_kind})"
     score = "" if grade.score is None else f", score {grade.score:.2f}"
-    return "judge" if grade.lineage else "rule", f"{format_grader_name(grade)} {word} it{score}: {grade.reason}"
+    return "judge" if grade.lineage else "rule", f"{format_grader_name(grade)} {word}{score}: {grade.reason}"
 
 
 def _format_rating_row(grade: Judged) -> tuple[str, str]:
@@ -488,7 +490,7 @@ def _print_error_rates_of_graders(store: Store, since: datetime, target: str | N
         *compare_judges_with_people(list_answers_judged_and_reviewed(store, target=target, wait_s=WAIT_S), counts),
         *compare_ratings_with_people(
             list_reviewed_ratings(store, target=target, wait_s=WAIT_S),
-            count_ratings(store, since=since, target=target, wait_s=WAIT_S),
+            count_rated_reports_by_judge(store, since=since, target=target, wait_s=WAIT_S),
         ),
     )
     if as_json:

@@ -15,7 +15,8 @@ from monitors.plural import plural
 
 def export_command(
     folder: Annotated[
-        Path, typer.Argument(help="the folder to write: a new or empty folder, or an earlier export")
+        Path,
+        typer.Argument(help="the folder for the files: a new or empty folder, or the folder of an earlier export"),
     ],
     *,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -38,6 +39,6 @@ def export_command(
     print_text(f"Lookout wrote {plural(written.pages, 'page')}. Open {folder / 'index.html'}")
     if written.left_out:
         print_text(
-            f"The export does not contain {plural(written.left_out, 'more page')}, because the number of pages is "
+            f"Lookout skipped {plural(written.left_out, 'more page')}, because the number of pages in an export is "
             "limited."
         )

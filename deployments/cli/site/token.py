@@ -16,9 +16,12 @@ from monitors.records.base import Record
 NameArgument = Annotated[
     str, typer.Argument(help="the name of the person, which is stored with each of their decisions")
 ]
-RoleOption = Annotated[Role, typer.Option(help="read: may only view; operate: may also decide")]
+RoleOption = Annotated[
+    Role, typer.Option(help="read (the person can only view) or operate (the person can also decide)")
+]
 PersonalOption = Annotated[
-    bool, typer.Option("--personal-data", help="let the person see personal data; Lookout logs each such view")
+    bool,
+    typer.Option("--personal-data", help="let the person see personal data. Lookout logs each view of such data"),
 ]
 
 
@@ -51,7 +54,7 @@ def add_command(
         write_json(new_token.model_dump_json() + "\n")
         return
     print_text(
-        f"This is the token of {name}. It is shown only now, because Lookout stores only its hash:", err=True
+        f"Copy the token of {name} now. Lookout stores only its hash and cannot show the token again:", err=True
     )
     write_text(f"{token}\n")
 
@@ -68,7 +71,7 @@ def list_command(
         else:
             print_text(f"{token.name}  {token.role}{personal}, since {token.made_at:%Y-%m-%d}")
     if not tokens and not as_json:
-        print_text("There are no tokens. To create a token: `lookout site token add NAME --role operate`")
+        print_text("There are no tokens. To create a token, run `lookout site token add NAME --role operate`")
 
 
 def revoke_command(

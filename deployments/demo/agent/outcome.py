@@ -90,7 +90,7 @@ def format_outcomes(report: RunReport, cases: Sequence[CaseResult], *, faults: b
         yield f"{caught} of {plural(len(outcomes), 'planted fault')} caught:"
         yield from (f"  {_format_outcome(outcome, rated=report.rubric is not None)}" for outcome in outcomes)
     other_ids = list_failed_ids_without_fault(cases, faults=faults)
-    nothing = "There are no other failures." if outcomes else "Nothing was reported."
+    nothing = "There are no other failures." if outcomes else "There are no failures."
     yield f"Failures without a planted fault: {', '.join(other_ids)}." if other_ids else nothing
     if report.rubric is None:
         yield (
@@ -108,4 +108,4 @@ def _format_outcome(outcome: FaultOutcome, *, rated: bool) -> str:
     if outcome.caught_by is not None:
         return f"✓ {name}: {outcome.caught_by}"
     needs_judge = ASPECT_OF_FAULT[outcome.fault] is Aspect.USEFULNESS and not rated
-    return f"✗ {name}: not caught" + ("; only a judge can detect a wrong cause" if needs_judge else "")
+    return f"✗ {name}: not caught" + (". Only a judge can detect a wrong cause" if needs_judge else "")

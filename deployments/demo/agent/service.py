@@ -91,10 +91,14 @@ class TriageService:
             raise HTTPException(422, "issue_url must match https://github.com/OWNER/REPO/issues/N")
         if url not in self._issues:
             raise HTTPException(
-                404, ("the issue does not exist; this agent knows only the issues of its own repository")
+                404, "the issue does not exist. This agent knows only the issues of its own repository"
             )
         if sum(job.status not in FINAL_STATUSES for job in self._jobs.values()) >= MAX_ACTIVE_JOBS:
-            raise HTTPException(429, f"more than {MAX_ACTIVE_JOBS} active jobs", headers={"Retry-After": "1"})
+            raise HTTPException(
+                429,
+                f"there are already {MAX_ACTIVE_JOBS} active jobs; try again later",
+                headers={"Retry-After": "1"},
+            )
         job = TriageJob(self._issues[url], self._now())
         self._jobs[job.name] = job
         job.task = asyncio.create_task(self._run_job(job))
@@ -143,7 +147,7 @@ class TriageService:
     def resume_job_after_answer(self, job: TriageJob) -> None:
         """Accept the user's answer and continue the job. Raises HTTP 409 if the job does not wait for an answer."""
         if job.status != "waiting":
-            raise HTTPException(409, "the job does not wait for an answer")
+            raise HTTPException(409, "the job is not waiting for an answer")
         job.status = "running"
         job.answer.set()
 

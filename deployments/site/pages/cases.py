@@ -179,7 +179,7 @@ def build_case_page(request: PageRequest) -> Page:
     )
     if not answers and outcome is None and not paging.offset:
         raise build_not_found_error(
-            f"No run of {target or 'any target'} has asked {case_id[:80]}. It may belong to another target."
+            f"No run of {target or 'any target'} has asked {case_id[:80]}. The case may belong to another target."
         )
     case = load_case_text(store, answers[0].suite_sha256, case_id) if answers else None
     data = CaseData(

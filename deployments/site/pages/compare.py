@@ -164,13 +164,13 @@ def format_comparison_conclusion(pairs: Sequence[Pair], matters: float) -> str:
     drop, chance = compute_min_detectable_drop(len(pairs)), compute_p_value(pairs)
     if drop is None:
         return (
-            f"{TOO_FEW}: {compute_min_detectable_breaks()} must break, with none fixed, but there are only "
-            f"{len(pairs)}"
+            f"{TOO_FEW}: a result needs at least {compute_min_detectable_breaks()} broken and no fixed cases, but "
+            f"there are only {len(pairs)} pairs"
         )
     if chance < ALPHA:
         way = "better" if find_change_direction(pairs) is Direction.BETTER else "worse"
-        return f"{way}, more than chance explains. Without a change, this happens {_format_frequency(chance)}"
-    unnoticed = f"a drop below {100 * drop:.1f} points can stay undetected"
+        return f"{way}, more than chance explains. Chance alone causes this {_format_frequency(chance)}"
+    unnoticed = f"a drop of less than {100 * drop:.1f} points can stay undetected"
     if drop > matters:
         return f"{TOO_FEW}: {unnoticed}, but a drop of {100 * matters:.0f} points matters"
     return f"no significant change, but {unnoticed}"
@@ -183,9 +183,12 @@ def _format_frequency(chance: float) -> str:
 def _iterate_comparison_warnings(before: RunSide, now: RunSide) -> Iterator[str]:
     """Yield the reasons why a changed result may not be caused by the application."""
     if before.run_id == now.run_id:
-        yield "Both runs are the same."
+        yield "This page compares the run with itself."
     if before.target != now.target:
-        yield "The runs have different targets. A flip is a difference between the targets, not a change."
+        yield (
+            "The runs have different targets. A flip shows a difference between the targets, not a change of one "
+            "target."
+        )
     if before.suite_sha256 != now.suite_sha256:
         yield "The suites differ, so only cases with the same question and the same right answer are paired."
     if before.judges and now.judges and set(before.judges) != set(now.judges):

@@ -148,7 +148,7 @@ def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on the page Review.")
     if target not in request.site.targets:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "Choose the target whose suite gets the case.")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "Choose a target first. The case is added to its suite.")
     draft = _require_waiting_draft(request.path["draft"])
     place = form.get("page", "")
     next_url = request.link("/review/drafts", target=form.get("target"), page=place if place.isdecimal() else None)
@@ -190,8 +190,8 @@ def _apply_form_changes(draft: GoldDraft, form: Mapping[str, str], person: str) 
     if changed is None:
         raise PageRefused(
             HTTPStatus.BAD_REQUEST,
-            "Not a valid case: a type may contain only letters, digits and _. Nothing was stored; go back and "
-            "change it.",
+            "The case is not valid: its type may contain only letters, digits and _. Nothing was stored. Go back "
+            "and change the type.",
         )
     return changed
 
@@ -202,7 +202,8 @@ def _accept_draft(request: PageRequest, draft: GoldDraft, person: str, target: s
     if reason:
         raise PageRefused(
             HTTPStatus.CONFLICT,
-            f"This draft cannot become gold yet: {reason}. Nothing was stored; go back and edit it, or choose no.",
+            f"This draft cannot become gold yet: {reason}. Nothing was stored. Go back and edit the draft, "
+            "or choose no.",
         )
     suite: Path = settings.suite
     try:

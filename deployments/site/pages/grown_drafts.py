@@ -144,7 +144,7 @@ def _require_waiting_draft(request: PageRequest) -> DraftCandidate:
     waiting_draft = next((candidate for candidate in drafts if candidate.draft.id == draft_id), None)
     if waiting_draft is None:
         raise build_not_found_error(
-            f"Draft {draft_id[:80]} is not waiting. It is already decided, or it does not exist."
+            f"Draft {draft_id[:80]} is not waiting for a decision. It is already decided or does not exist."
         )
     return waiting_draft
 
@@ -157,7 +157,7 @@ def _add_case_to_suite(
     if outcome.detection in {MutationVerdict.GOLD_FAILS, MutationVerdict.MISSED}:
         raise PageRefused(
             HTTPStatus.CONFLICT,
-            f"The case cannot be added: {redact(outcome.reason)}. Nothing was stored; go back and write another "
+            f"The case cannot be added: {redact(outcome.reason)}. Nothing was stored. Go back and write another "
             "right answer, or reject the draft.",
         )
     if outcome.detection is MutationVerdict.UNDECIDABLE and form.get("sure") != "yes":
@@ -174,7 +174,7 @@ def _add_case_to_suite(
 
 
 _INVALID_CASE: Final = (
-    "Not a valid case: it must have a right answer, and a type of letters, digits and _. Nothing was stored."
+    "The case is not valid: it needs a right answer and a type of letters, digits and _. Nothing was stored."
 )
 
 

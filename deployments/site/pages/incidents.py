@@ -124,17 +124,20 @@ class IncidentData(Record):
 
 _DECISIONS: Final = (
     IncidentDecision(
-        kind=ActionKind.ACKNOWLEDGE, word="Acknowledge", hint="no reminder until the incident gets worse"
+        kind=ActionKind.ACKNOWLEDGE,
+        word="Acknowledge",
+        hint="Lookout sends no reminder until the incident gets worse",
     ),
     IncidentDecision(
         kind=ActionKind.FALSE_ALARM,
         word="False alarm",
-        hint="the answer was right: Lookout stores a label, resolves the incident, and sends no alerts for a while",
+        hint="the answer was right. Lookout stores this, resolves the incident and sends no alerts about it for "
+        "a while",
     ),
     IncidentDecision(
         kind=ActionKind.RESOLVE,
         word="Resolve",
-        hint=("the fault is fixed; if a run finds it again, you get an alert"),
+        hint="the fault is fixed. If a run finds the fault again, Lookout sends an alert",
     ),
     IncidentDecision(
         kind=ActionKind.ADD_TO_GOLD,

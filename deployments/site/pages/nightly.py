@@ -124,8 +124,8 @@ def _build_shown_night(request: PageRequest, run_id: str) -> ShownNightlyRun:
         )
     mask = request.build_redactor(report.target)
     rates = (
-        _build_shown_rate("with a failure of severity 3", report.severe, report.reviews),
-        _build_shown_rate("with any failure", report.failed, report.reviews),
+        _build_shown_rate("conversations with a severity-3 failure", report.severe, report.reviews),
+        _build_shown_rate("conversations with any failure", report.failed, report.reviews),
     )
     examples = list_failure_examples(request.site.store, run_id, each=EXAMPLES_EACH)
     folder = request.site.config.data_folder / RUNS_FOLDER / run_id

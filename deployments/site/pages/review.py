@@ -257,7 +257,7 @@ def store_reviewer_name(request: PageRequest, form: Mapping[str, str]) -> Done:
     if not 0 < len(name) <= MAX_NAME_CHARACTERS:
         raise PageRefused(HTTPStatus.BAD_REQUEST, f"A name must have 1 to {MAX_NAME_CHARACTERS} characters.")
     get_and_store_reviewer(name, request.site.config.data_folder, None, option="name")
-    return Done(request.link("/review"), f"You review as {name}. This browser remembers your name.")
+    return Done(request.link("/review"), f"You review as {name}. Lookout remembers this name.")
 
 
 def store_review(request: PageRequest, form: Mapping[str, str]) -> Done:
@@ -312,7 +312,7 @@ def _require_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> Sp
     target = form.get("target") or None
     requested_key = form.get("answer", "")
     if target is not None and target not in request.site.targets:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"target={target[:80]} does not exist")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, f"target={target[:80]} is not configured")
     matches = [
         answer
         for answer in _MEMORY.load_sample(request, target)
@@ -344,7 +344,7 @@ def _parse_failure_kind(form: Mapping[str, str]) -> FailureKind | None:
         return None
     if kind not in {choice.kind.value for choice in _CHOICES}:
         raise PageRefused(
-            HTTPStatus.BAD_REQUEST, (f"failure_kind={kind[:80]} is unknown; choose one that the form offers")
+            HTTPStatus.BAD_REQUEST, (f"failure_kind={kind[:80]} is unknown; choose a kind from the form")
         )
     return FailureKind(kind)
 

@@ -120,19 +120,19 @@ def build_refusal_error(status: int, error: object) -> NotifyError:
         text = f"Slack answers HTTP {status}; the message is stored for the next delivery"
         return NotifyTransient(text) if status in {500, 503} else NotifyUnsure(text)
     if code == UNREADABLE and status < 400:  # noqa: PLR2004 - HTTP's success and redirects
-        return NotifyUnsure("The response is not from Slack, but perhaps from a proxy; the message is stored")
+        return NotifyUnsure("The response is not from Slack. A proxy may have sent it. The message is stored")
     advice = ADVICE.get(code, "read Slack's documentation of this error")
     return NotifyRejected(f"Slack refuses the message (HTTP {status}, {code}): {advice}. The message is stored")
 
 
 def build_not_sent_error() -> NotifyTransient:
     """Build the error for a request that cannot have arrived, because there was no connection."""
-    return NotifyTransient("Lookout cannot connect to Slack (name, network or proxy); the message is stored")
+    return NotifyTransient("Lookout cannot connect to Slack: check DNS, network and proxy. The message is stored")
 
 
 def build_reply_missing_error() -> NotifyUnsure:
     """Build the error for a request that was sent but got no reply."""
-    return NotifyUnsure("Slack's reply was lost; the message may have arrived and is stored for the next delivery")
+    return NotifyUnsure("Slack's reply was lost. The message may have arrived. It is stored for the next delivery")
 
 
 BROADCAST: Final = frozenset({NotifyReason.WORSE, NotifyReason.REMINDER})
@@ -222,9 +222,7 @@ class SlackReply:
 
     async def _post(self, url: str, message: Mapping[str, object]) -> None:
         if not self.is_slack_address(url):
-            raise NotifyRejected(
-                "the address for the reply does not belong to Slack; Lookout did not use this address"
-            )
+            raise NotifyRejected("the reply address does not belong to Slack, so Lookout did not use this address")
         timeout = aiohttp.ClientTimeout(total=self._settings.send_timeout_s)
         try:
             async with (
@@ -308,7 +306,9 @@ class SlackBot:
 
     def __init__(self, settings: AlertSettings, *, token: str, now: Callable[[], datetime]) -> None:
         if not settings.slack_channel:
-            raise ConfigError("lookout.toml: a bot token needs alerts.slack_channel, such as #alerts")
+            raise ConfigError(
+                'lookout.toml: set alerts.slack_channel, such as "#alerts". A bot token requires a channel'
+            )
         self._settings = settings
         self._token = token
         self._now = now
@@ -490,7 +490,7 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
         raise build_not_sent_error() from None
     except (aiohttp.InvalidURL, UnicodeError):
-        raise NotifyRejected("the Slack address in `slack_api_url` is not valid") from None
+        raise NotifyRejected("the Slack address (`slack_api_url` or the webhook) is not valid") from None
     except (aiohttp.ClientError, TimeoutError, OSError):
         raise build_reply_missing_error() from None
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -500,7 +500,9 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
 
 async def _refuse_redirect(*_event: object) -> None:
     """Refuse a redirect, because the SDK would send the message to the new address."""
-    raise NotifyRejected("the Slack address in `slack_api_url` redirects, and Lookout does not follow redirects")
+    raise NotifyRejected(
+        "the Slack address (`slack_api_url` or the webhook) redirects, but Lookout does not follow redirects"
+    )
 
 
 def _build_retry_handlers(settings: AlertSettings) -> list[AsyncRetryHandler]:

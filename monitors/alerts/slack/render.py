@@ -293,7 +293,7 @@ def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequenc
         if part.others
         else "",
         f"⚠️ {part.doubt}" if part.doubt else "",
-        f"⚠️ flaky: {disable_slack_markup(part.flaky)}; a flaky case alone does not decide the verdict"
+        f"⚠️ flaky: {disable_slack_markup(part.flaky)}. A flaky case alone does not decide the verdict"
         if part.flaky
         else "",
     ]

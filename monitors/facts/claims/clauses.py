@@ -45,7 +45,7 @@ class Clause:
     is_question: bool = False
     is_cell: bool = False
     names: Words = frozenset()
-    """The figures in the other cells of the row, as words.
+    """The tokens of the figures in the other cells of the row.
 
     Such a figure may identify the row, for example the time of the flight "at 10:05".
     """

@@ -298,7 +298,7 @@ class ContextLexicon:
         return [word for ends, contexts in readings for word in zip(ends, contexts, strict=True)]
 
     @cached_property
-    def _context_words_everywhere(self) -> tuple[list[int], list[Context]]:
+    def _context_words_of_whole_text(self) -> tuple[list[int], list[Context]]:
         return self._find_context_words(0, len(self._text))
 
     def _find_context_words(self, start: int, end: int) -> tuple[list[int], list[Context]]:
@@ -339,7 +339,7 @@ class ContextLexicon:
     def _find_nearest_context_before(self, at: int, reach: int) -> tuple[int, Context]:
         self._lookups += 1
         ends, contexts = (
-            self._context_words_everywhere
+            self._context_words_of_whole_text
             if self._lookups > _MAX_LOCAL_READS
             else self._find_context_words(
                 max(0, at - reach - _MAX_CONTEXT_WORD_LENGTH), at + _MAX_CONTEXT_WORD_LENGTH

@@ -76,7 +76,7 @@ class PhraseTable:
                 continuations.sort(key=lambda continuation: -len(continuation[0]))
 
     def find_phrases(self, text_words: TextWords) -> Iterator[CuePhrase]:
-        """Yield the phrases in order of their first word."""
+        """Yield the phrases in the order in which they start in the text."""
         words, starts, ends = text_words
         table = self._by_first_words
         for index in [index for index, word in enumerate(words) if word in table]:

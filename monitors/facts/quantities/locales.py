@@ -103,14 +103,14 @@ _CURRENCIES: Final[dict[str, str]] = {
 def validate_locale(tag: str) -> str:
     """Return a valid locale (``en-IN``, ``de-DE``, ``fr``) unchanged. Raise `ValueError` for any other string."""
     if not _TAG.fullmatch(tag):
-        raise ValueError(f"{tag!r} is not a valid locale; use a language and a region, as in en-IN, de-DE or fr-CH")
+        raise ValueError(f"a language and a region, such as en-IN, de-DE or fr-CH, not {tag!r}")
     return tag
 
 
 def validate_currency(code: str) -> str:
     """Return a supported ISO 4217 code unchanged. Raise `ValueError` for any other string."""
     if code.lower() not in CODES or code != code.upper() or code == "RMB":
-        raise ValueError(f"{code!r} is not a supported currency; use an ISO 4217 code, as in INR, EUR or USD")
+        raise ValueError(f"a supported currency code (ISO 4217), such as INR, EUR or USD, not {code!r}")
     return code
 
 

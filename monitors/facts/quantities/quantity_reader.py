@@ -20,7 +20,7 @@ from monitors.facts.quantities.units import (
     WHOLE,
     Currency,
     TimeUnit,
-    has_percent_of_at_start,
+    is_after_leading_percent_of,
     is_backtick_rupee,
     is_rupee_slash_dash,
     read_currency,
@@ -299,7 +299,7 @@ def _build_readings_of_amount(reader: NumberReader, amount: NumberSpan) -> list[
     percent = skip_percent(reader, after + 1 if reader.token(after).key == "का" else after)
     if percent > after + 1 - (reader.token(after).key != "का") and not amount.ordinal:
         return [build_reading(reader, FactKind.PERCENT, amount, last=percent - 1)]
-    if amount.first in {2, 3} and has_percent_of_at_start(reader, amount.first):
+    if amount.first in {2, 3} and is_after_leading_percent_of(reader, amount.first):
         return [build_reading(reader, FactKind.PERCENT, amount, last=amount.last)]
     if is_rupee_slash_dash(reader, after):
         return [build_money_reading(reader, amount, "INR", first=amount.first, last=after + 1)]

@@ -113,7 +113,7 @@ def skip_percent(reader: NumberReader, at: int) -> int:
     return at
 
 
-def has_percent_of_at_start(reader: NumberReader, at: int) -> bool:
+def is_after_leading_percent_of(reader: NumberReader, at: int) -> bool:
     """Return whether the text begins with "percent of" and token ``at`` directly follows these words.
 
     Elsewhere in a text, "percent of 500 people" is not 500 %.

@@ -48,10 +48,12 @@ def _build_placeholder_validator(accepted: tuple[str, ...]) -> AfterValidator:
         try:
             names = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
         except ValueError as error:
-            raise ValueError(f"{text!r}: {error}; write a literal brace twice") from error
+            raise ValueError(f"valid placeholders ({error}); write a literal brace twice") from error
         unknown = next((name for name in names if name not in accepted), None)
         if unknown is not None:
-            raise ValueError(f"{{{unknown}}} is unknown; accepted: {', '.join(f'{{{name}}}' for name in accepted)}")
+            raise ValueError(
+                f"only the placeholders {', '.join(f'{{{name}}}' for name in accepted)}; {{{unknown}}} is unknown"
+            )
         return text
 
     return AfterValidator(require_accepted_placeholders)
@@ -119,8 +121,8 @@ class Template(Record):
             phrasing = self.find_phrasing(language)
             if phrasing is not None and "{name}" not in phrasing.question:
                 raise ValueError(
-                    f"the question in {language} must contain {{name}}: without it, the questions about two "
-                    "policies would be identical"
+                    f"the question in {language} must contain {{name}}, because the questions about two policies "
+                    "must differ"
                 )
         return self
 
@@ -167,7 +169,7 @@ def _list_template_problems(template: Template, schema: FactSchema) -> list[str]
         return [f'the schema {schema.name} has no field "{template.field}"']
     required_keys = ("yes", "no") if field.kind is FieldKind.COVER else ("gold",)
     return [
-        f"{language}.{key} is missing; {template.field} is of kind {field.kind} and needs this key"
+        f"{language}.{key} is missing; {template.field} has the kind {field.kind}, which requires this key"
         for language in PHRASED_LANGUAGES
         if (phrasing := template.find_phrasing(language)) is not None
         for key in required_keys

@@ -79,13 +79,13 @@ class FactField(Record):
     def _require_settings_of_kind(self) -> Self:
         if (self.kind is FieldKind.DURATION) != (self.unit is not None):
             raise ValueError(
-                'a field of kind "duration" must have a "unit" (hour, day, month or year); no other field may '
-                "have one"
+                'a field of kind "duration" must have a "unit" (hour, day, month or year). Other fields must not '
+                'have a "unit"'
             )
         if self.currency is not None and self.kind is not FieldKind.MONEY:
-            raise ValueError('a field of kind "money" may have a "currency"; no other field may have one')
+            raise ValueError('only a field of kind "money" may have a "currency"')
         if (self.kind is FieldKind.CHOICE) != bool(self.choices):
-            raise ValueError('a field of kind "choice" must have "choices"; no other field may have them')
+            raise ValueError('a field of kind "choice" must have "choices". Other fields must not have "choices"')
         return self
 
 
@@ -102,7 +102,7 @@ class FactSchema(Record):
         for name, field in self.fields.items():
             for alias in (name, *field.aliases):
                 if alias in fields_by_name:
-                    raise ValueError(f'"{alias}" names two fields, {fields_by_name[alias]} and {name}')
+                    raise ValueError(f'"{alias}" is a name of two fields, {fields_by_name[alias]} and {name}')
                 fields_by_name[alias] = name
         return self
 
@@ -188,8 +188,8 @@ def _parse_fact_row(line: str, place: str) -> FactRow:
             or "the row"
         )
         raise GoldSetError(
-            f"{place}: missing or not valid: {bad_keys}; a row must have policy_id, policy_name and field, and "
-            "may have value, unit, quote, clause, confidence, insurer and document"
+            f"{place}: missing or not valid: {bad_keys}. A row must have policy_id, policy_name and field. A row "
+            "may also have value, unit, quote, clause, confidence, insurer and document"
         ) from error
     except ValueError as error:
         raise GoldSetError(f"{place}: {error}") from error
@@ -276,7 +276,7 @@ def read_fact_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         raise GoldSetError(
-            f"{path} has no *.json files; give a folder of fact sheets, one sheet, or rows (*.jsonl)"
+            f"{path} has no *.json files; give a folder of fact sheets, a single sheet, or rows (*.jsonl)"
         )
     sheets = [sheet for file in files for sheet in _read_fact_sheet_file(file)]
     sheet_ids: set[str] = set()

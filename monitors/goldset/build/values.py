@@ -94,9 +94,9 @@ def parse_usable_fact_value(fact: GivenFact, field: FactField, accept: AcceptPol
             else UnusableFact("the document has no value, and the template does not ask about missing values")
         )
     if fact.value is None:
-        return UnusableFact("the fact has no value, and does not state that the document has no value")
+        return UnusableFact("the fact has no value and is not marked as absent from the document")
     if _ORDER.index(fact.confidence) < _ORDER.index(accept.confidence):
-        return UnusableFact(f"the confidence is {fact.confidence}, below {accept.confidence}")
+        return UnusableFact(f"the confidence is {fact.confidence}; the minimum is {accept.confidence}")
     value = _parse_fact_value(fact, field)
     if isinstance(value, UnusableFact) or accept.unproven:
         return value
@@ -116,7 +116,7 @@ def _parse_fact_value(fact: GivenFact, field: FactField) -> Single | Several | U
 
 
 def _parse_single_value(raw: JsonValue, fact: GivenFact, field: FactField) -> Single | UnusableFact:
-    unusable = UnusableFact(f"a {field.kind} cannot be read from {format_value(raw)}")
+    unusable = UnusableFact(f"{format_value(raw)} is not a valid value for a field of kind {field.kind}")
     match field.kind:
         case FieldKind.COVER:
             return YesNo(raw) if isinstance(raw, bool) else unusable

@@ -245,8 +245,8 @@ class LangfuseClient:
         if response.is_redirect:
             host = httpx.URL(response.headers.get("location", "")).host or "another address"
             return ConfigError(
-                f"langfuse.host: {self._settings.host} leads to {host}, and Lookout does not send keys to another "
-                "host: set langfuse.host to that address"
+                f"langfuse.host: {self._settings.host} redirects to {host}. Lookout does not send keys to a "
+                "redirect address. Set langfuse.host to the new address"
             )
         problem = self.build_unavailable_error(doing, f"HTTP {status}{_format_error_suffix(response)}")
         if not is_retryable(status):
@@ -254,7 +254,7 @@ class LangfuseClient:
         after_s = parse_retry_after_s({name.lower(): value for name, value in response.headers.items()})
         if after_s is not None and after_s > MAX_PAUSE_S:
             return self.build_unavailable_error(
-                doing, f"HTTP {status}: the server requests a wait of {after_s:.0f} s; try again later"
+                doing, f"HTTP {status}: the server requests a wait of {after_s:.0f} s. Try again later"
             )
         return TryAgain(problem, after_s)
 
@@ -262,7 +262,7 @@ class LangfuseClient:
         named = f"{self._settings.public_key_env} and {self._settings.secret_key_env}"
         return self._keys.redact(
             f"langfuse: {doing}: HTTP {response.status_code}{_format_error_suffix(response)}. Check that the keys "
-            f"in {named} (langfuse.public_key_env, langfuse.secret_key_env) are a pair of one project of "
+            f"in {named} (langfuse.public_key_env, langfuse.secret_key_env) belong to one project of "
             f"{self._settings.host}"
         )
 
@@ -288,13 +288,14 @@ class LangfuseClient:
         if settings.production_project in (project.id, project.name):
             raise ConfigError(
                 f"langfuse.production_project: the keys in {settings.public_key_env} and "
-                f"{settings.secret_key_env} belong to the production project {project.name!r}; nothing was "
-                f"written. Use the keys of {settings.project!r}"
+                f"{settings.secret_key_env} belong to the production project {project.name!r}. Lookout wrote "
+                f"nothing. Use the keys of {settings.project!r}"
             )
         if settings.project not in (project.id, project.name):
             raise ConfigError(
                 f"langfuse.project: the keys in {settings.public_key_env} and {settings.secret_key_env} belong to "
-                f"{project.name!r} ({project.id}), not to {settings.project!r}; nothing was written"
+                f"{project.name!r} ({project.id}), not to {settings.project!r}. Lookout wrote nothing. Use the "
+                f"keys of {settings.project!r}"
             )
         self._project = project
 

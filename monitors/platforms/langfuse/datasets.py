@@ -84,7 +84,8 @@ class LangfuseDatasets:
             page = await self._read_page(dataset, number)
             if total not in (None, page.meta.total_items):
                 raise self._client.build_unavailable_error(
-                    f"reading dataset {dataset.name!r}", "the dataset changed during reading; run the command again"
+                    f"reading dataset {dataset.name!r}",
+                    "the dataset changed while Lookout read it. Run the command again",
                 )
             number, pages, total = number + 1, page.meta.total_pages, page.meta.total_items
             for item in page.data:

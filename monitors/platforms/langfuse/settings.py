@@ -43,8 +43,8 @@ class LangfuseSettings(BaseModel):
     request_deadline_s: Duration = Field(default=30.0, description="timeout of one request to Langfuse, in seconds")
     trace_patience_s: Duration = Field(
         default=30.0,
-        description="maximum time in seconds for which Lookout reads a trace again until two successive "
-        "readings are the same",
+        description="maximum time in seconds to wait until a trace is complete and two readings in a row are the "
+        "same",
     )
 
     @field_validator("host")
@@ -56,6 +56,6 @@ class LangfuseSettings(BaseModel):
     def _refuse_production_project(self) -> Self:
         if self.project == self.production_project:
             raise ValueError(
-                "project and production_project are the same project; set project to the project for evaluations"
+                "project and production_project are the same project. Set project to the project for evaluations"
             )
         return self

@@ -260,7 +260,7 @@ class LangSmithClient:
 
     async def _find_project(self) -> _Project:
         if self._settings.project is None:
-            raise ConfigError("langsmith.project is missing; set it to the project with the traces")
+            raise ConfigError("langsmith.project is missing. Set it to the project with the traces")
         if self._project is None:
             project = await self.call_with_retries(
                 lambda: self._client.read_project(project_name=self._settings.project), "finding the project"
@@ -292,18 +292,20 @@ class LangSmithClient:
         if find_http_status(error) in _FINAL_STATUSES:
             return problem
         if wait_s is not None and wait_s > MAX_PAUSE_S:
-            return SourceUnavailable(f"{problem}; the server requests a wait of {wait_s:.0f} s")
+            return SourceUnavailable(f"{problem}. The server requests a wait of {wait_s:.0f} s")
         return TryAgain(problem, wait_s)
 
     def _build_unavailable_error(self, error: Exception, doing: str) -> SourceUnavailable:
         place, status = f"{self.name}: {doing}", find_http_status(error)
         if status in _REFUSED_STATUSES:
             return SourceUnavailable(
-                f"{place}: HTTP {status}; check that the key in {self._settings.key_env} ({self._key_name}) is "
+                f"{place}: HTTP {status}. Check that the key in {self._settings.key_env} ({self._key_name}) is "
                 "valid and may read this project"
             )
         if status == _NOT_FOUND:
-            return SourceUnavailable(f"{place}: no project has that name, or the key has no permission to see it")
+            return SourceUnavailable(
+                f"{place}: HTTP 404. The project or object does not exist, or the key has no access to it"
+            )
         if isinstance(error, TimeoutError):
             return SourceUnavailable(f"{place}: no answer within {self._settings.request_deadline_s:g} s")
         return SourceUnavailable(f"{place}: {f'HTTP {status}' if status else type(error).__name__}")

@@ -162,10 +162,9 @@ class LangSmithDatasets:
         count = await self._update_and_count_examples(dataset, [example])
         if count == 0:
             raise SourceUnavailable(
-                f"dataset {dataset.name!r}: the example {example.id} cannot be created or replaced, because "
-                "LangSmith "
-                "reports both that it exists and that it does not exist. It may have been deleted, or belong to "
-                "another dataset"
+                f"dataset {dataset.name!r}: Lookout cannot create the example {example.id}, because it already "
+                "exists, and cannot replace it, because LangSmith does not find it. The example may be deleted, or "
+                "belong to another dataset"
             )
 
     async def _replace_or_create(self, dataset: Dataset, batch: Sequence[Example]) -> None:

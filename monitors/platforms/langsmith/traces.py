@@ -66,7 +66,7 @@ class LangSmithTraces:
         with suppress(SourceUnavailable):  # the key has no access to the production project
             self._production_id = await self._production.find_project_id()
         if self._production_id == project_id:
-            raise ConfigError("langsmith.project and langsmith.production_project are the same project")
+            raise ConfigError("langsmith.project must be the staging project, not langsmith.production_project")
 
     async def require_own_project(self, address: str) -> None:
         """Raise `ConfigError` if the trace of a job is not in the configured project.
@@ -80,7 +80,7 @@ class LangSmithTraces:
         if trace.project_id == self._production_id:
             raise ConfigError(_WRONG_PROJECT.format("langsmith.production_project", address[:200]))
         if trace.project_id != project_id.lower():
-            raise ConfigError(_WRONG_PROJECT.format("another project than langsmith.project", address[:200]))
+            raise ConfigError(_WRONG_PROJECT.format("a project other than langsmith.project", address[:200]))
 
     async def read_runs(self, address: str) -> list[Any]:
         """Return the runs in the trace of a finished job.
@@ -135,8 +135,8 @@ class LangSmithTraces:
 
 
 _WRONG_PROJECT: Final = (
-    "a job's trace is in {0} ({1}): the application is production, or has the settings of production. Lookout "
-    "stopped the run. Set the application's LANGSMITH_PROJECT to the staging project"
+    "the trace of a job is in {0} ({1}). The application may be production, or use its settings. Lookout stopped "
+    "the run. Set LANGSMITH_PROJECT of the application to the staging project"
 )
 
 

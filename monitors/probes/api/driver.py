@@ -76,7 +76,7 @@ async def split_lines(pieces: AsyncIterator[str], max_characters: int = MAX_LINE
         pending.append(pieces_of_line[-1])
         length += len(pieces_of_line[-1])
         if length > max_characters:
-            raise PageNotUnderstood(f"the stream has a line of more than {max_characters} characters")
+            raise PageNotUnderstood(f"a line of the event stream has more than {max_characters} characters")
     if any(pending):
         yield "".join(pending).removesuffix("\r")
 
@@ -267,13 +267,13 @@ class ApiDriver:
                     self._add_event_to_reply(event, reply)
                 return
             self._add_event_to_reply(event, reply)
-        without = f"the stream ended without {api.done!r}"
+        without = f"the stream ended without the end event {api.done!r}"
         if self._end_seen or last is None:
             raise AnswerIncomplete(without, partial_text=reply.text)
         data = replace_surrogates(self._headers.hide_secrets(last.data))[:MAX_SHOWN_CHARACTERS]
         name_prefix = f"{last.name!r}, " if last.name != "message" else ""
         raise EndNotFound(
-            f"{without}. Its last event was {name_prefix}{data}. Check the setting probe.api.done",
+            f"{without}. The last event was {name_prefix}{data}. Check the setting probe.api.done",
             partial_text=reply.text,
         )
 
@@ -302,7 +302,7 @@ async def apply_deadline_and_translate_errors(reply: ApiReply, settings: ProbeSe
         raise AnswerTimeout(f"the answer did not start {time_limit}") from error
     except httpx.HTTPError as error:
         if reply.text:
-            message = f"the stream broke before the answer was complete: {describe_http_error(error)}"
+            message = f"the connection broke before the answer was complete: {describe_http_error(error)}"
             raise AnswerIncomplete(message, partial_text=reply.text) from error
         raise Unreachable(f"the API does not answer: {describe_http_error(error)}") from error
 
@@ -357,7 +357,9 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:  # deeply nested JSON exceeds the recursion limit
-        raise PageNotUnderstood(f"the API did not answer with JSON: {replace_surrogates(text[:200])!r}") from error
+        raise PageNotUnderstood(
+            f"the response of the API is not JSON: {replace_surrogates(text[:200])!r}"
+        ) from error
 
 
 def raise_if_api_error(api: ApiSettings, document: Any, partial: str) -> None:
@@ -367,7 +369,9 @@ def raise_if_api_error(api: ApiSettings, document: Any, partial: str) -> None:
     """
     errors = [value for value in collect_items(document, api.error) if value] if api.error else []
     if errors:
-        raise AppErrorShown(f"the API says: {replace_surrogates(str(errors[0]))[:300]}", partial_text=partial)
+        raise AppErrorShown(
+            f"the API reports an error: {replace_surrogates(str(errors[0]))[:300]}", partial_text=partial
+        )
 
 
 def build_wire_rule(api: ApiSettings) -> WireRule:
@@ -397,8 +401,8 @@ def require_answer_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
         return reply
     document = max(reply.documents, key=compute_longest_text_length, default=None)
     excerpt = replace_surrogates(json.dumps(document, ensure_ascii=False))[:MAX_SHOWN_CHARACTERS]
-    where = "any event. The event with the longest text is" if len(reply.documents) > 1 else "the response"
-    raise AnswerNotFound(f"probe.api.text = {api.text!r} matches nothing in {where} {excerpt}")
+    where = "the events. The event with the longest text is" if len(reply.documents) > 1 else "the response"
+    raise AnswerNotFound(f"probe.api.text = {api.text!r} matches nothing in {where}: {excerpt}")
 
 
 def compute_longest_text_length(document: Any) -> int:

@@ -110,9 +110,9 @@ class GradioDriver:
             case "error":
                 errors = collect_values(json.loads(text), "error") if text.startswith("{") else []
                 message = (
-                    replace_surrogates(str(errors[0])) if errors and errors[0] else "an error without a message"
+                    replace_surrogates(str(errors[0])) if errors and errors[0] else "the app sent no error message"
                 )
-                raise AppErrorShown(f"the app reports: {message[:300]}", partial_text=reply.text)
+                raise AppErrorShown(f"the app reports an error: {message[:300]}", partial_text=reply.text)
             case _:  # a heartbeat
                 pass
         return event.name == "complete"

@@ -55,7 +55,7 @@ WARNING_ROOT = (
 )
 WARNING_NO_SANDBOX = (
     "Chromium runs without its sandbox, because this system does not allow it. Allow user namespaces for "
-    "unprivileged users; in a container, use the seccomp profile of Lookout (docs/security.md)"
+    "unprivileged users. In a container, use the seccomp profile of Lookout (docs/security.md)"
 )
 
 # The headless shell first: it takes half the CPU of the full browser for the same page.
@@ -84,8 +84,8 @@ LAUNCH_DEADLINE_S = 60.0
 MAX_STARTS = 3
 PLAYWRIGHT_DOWNLOAD = "Playwright's download"
 BROWSER_MISSING = (
-    "Chromium was not found. Run `lookout browser install`, or install the package chromium-headless-shell or "
-    "chromium, or set CHROMIUM_PATH (probe.browser_path) to the path of a Chromium"
+    "Chromium was not found. Run `lookout browser install`. Or install the package chromium-headless-shell or "
+    "chromium. Or set CHROMIUM_PATH (probe.browser_path) to the path of Chromium"
 )
 
 HINT_OTHER_BROWSER = (
@@ -301,7 +301,7 @@ class Chromium:
     async def _start_playwright(self, starting: asyncio.Future[Playwright]) -> Playwright:
         """Start Playwright. If the start is cancelled, wait until Playwright runs and then stop it."""
         try:
-            return await run_within_deadline(LAUNCH_DEADLINE_S, asyncio.shield(starting), "starting the driver")
+            return await run_within_deadline(LAUNCH_DEADLINE_S, asyncio.shield(starting), "starting Playwright")
         except BaseException as error:  # also on cancellation
             # A start that is abandoned halfway leaves its process behind. So a cancelled start gets its whole time.
             deadline_s = self._close_deadline_s if isinstance(error, BrowserLost) else LAUNCH_DEADLINE_S

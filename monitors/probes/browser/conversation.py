@@ -269,11 +269,11 @@ def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> Pro
         case WatchState.BROKEN:
             return AnswerTimeout("the connection broke before the answer started")
         case WatchState.NOTHING:
-            return AnswerTimeout("the page was busy and is idle again, but shows no answer")
+            return AnswerTimeout("the page was busy and is now idle, but it shows no answer")
         case WatchState.DEADLINE:
             return AnswerTimeout(f"the answer did not start within {settings.answer_deadline_s:g} s")
         case WatchState.FINISHED | WatchState.UNSENT | WatchState.LOST | WatchState.ERROR:
-            return PageNotUnderstood("the page looked done but shows no answer")
+            return PageNotUnderstood("the page seems to be finished, but it shows no answer")
         case _:
             assert_never(reading.state)
 
@@ -369,7 +369,7 @@ class PageConversation:
             if not await self._exclude_late_greeting(earlier):
                 if reading.resumed:
                     raise AnswerIncomplete(
-                        "the answer to an earlier turn continued after Lookout had read that answer as complete",
+                        "the answer to an earlier turn seemed to be complete, but it continued later",
                         partial_text=reading.text,
                     )
                 return reading
@@ -425,10 +425,9 @@ class PageConversation:
         ):
             return
         raise CaptureUnsure(
-            f"{boxes.box} may not be a chat: it still contains the question, and the page does not repeat the "
-            "question. If this is the right box, set probe.selectors.message_box to it. If this is the wrong box, "
-            "set "
-            "probe.open to the elements that open the chat",
+            f"{boxes.box} is possibly not the box of a chat: the question is still in the box, and the page does "
+            "not repeat the question. If this is the right box, set probe.selectors.message_box to its selector. "
+            "If this is the wrong box, set probe.open to the elements that open the chat",
             partial_text=reading.text,
         )
 
@@ -539,7 +538,7 @@ class PageConversation:
         if self._is_question_ignored(reading):
             boxes = self.chat.boxes
             raise PageNotUnderstood(
-                f"neither Enter nor {boxes.send or 'a button'} sent the question: it is still in {boxes.box}. "
+                f"neither Enter nor {boxes.send or 'a button'} sent the question. It is still in {boxes.box}. "
                 f"Boxes on the page: {'; '.join(boxes.others)}"
             )
         if reading.state is not WatchState.UNSENT:
@@ -575,8 +574,8 @@ class PageConversation:
             again = await self._try_one_send_method(way, turn)
             if again is None or (again.state is WatchState.LOST and not self._may_have_been_sent(turn, again)):
                 raise PageNotUnderstood(
-                    f"the page emptied {self.chat.boxes.box} twice but did not send the question: no request and "
-                    "no socket message contains it"
+                    f"the page emptied {self.chat.boxes.box} twice, but no request and no web socket message "
+                    "contained the question"
                 )
             if again.state is not WatchState.LOST:
                 return again

@@ -119,7 +119,9 @@ class AnswerSelectorCheck:
         if new < MIN_NEW_CHARACTERS:
             return error
         key = format_selector_setting("answer", self._selector)
-        return PageNotUnderstood(f"{key} matches nothing, but the page shows {new} new characters")
+        return PageNotUnderstood(
+            f"{key} matches nothing, but the page shows {new} new characters. Check this selector"
+        )
 
     async def _count_page_characters(self) -> int:
         return int(await self._frame.evaluate("() => __lookout.textOf(document.body).length"))
@@ -430,10 +432,12 @@ async def _build_no_chat_error(
         )
     pinned = format_unmatched_selector_prefix("message_box", settings.selectors)
     if has_other_box:
-        return PageNotUnderstood(f"{pinned}the page has another text box. Run `lookout doctor ADDRESS` to see it")
+        return PageNotUnderstood(
+            f"{pinned}the page has another text box. Run `lookout doctor ADDRESS` to see this box"
+        )
     pressed = "; ".join(f"“{label}”" for label in undone)
-    tried = f"; clicked without effect: {pressed}" if undone else ""
-    return PageNotUnderstood(f"{pinned}no usable message box: {describe_page(boxes, walls)}{tried}")
+    tried = f". Lookout clicked without effect: {pressed}" if undone else ""
+    return PageNotUnderstood(f"{pinned}the page has no usable message box: {describe_page(boxes, walls)}{tried}")
 
 
 def _compute_box_wait_s(score: float) -> float:
@@ -458,8 +462,8 @@ async def _require_usable_chat(frame: Frame, boxes: MessageBoxes, settings: Prob
             raise LoginWall(f"the page shows a login form instead of the chat: {describe_page(boxes, Walls())}")
         if boxes.equals:
             raise PageNotUnderstood(
-                f"{boxes.equals + 1} boxes may be the message box. Set probe.selectors.message_box to the right "
-                f"one: {describe_page(boxes, walls)}"
+                f"{boxes.equals + 1} boxes may be the message box: {describe_page(boxes, walls)}. Set "
+                "probe.selectors.message_box to the selector of the right box"
             )
     return await _build_chat(frame, boxes, settings)
 
@@ -493,7 +497,7 @@ def raise_if_login_or_quota_shown(boxes: MessageBoxes, walls: Walls) -> None:
 def describe_page(message_boxes: MessageBoxes, walls: Walls) -> str:
     """Return the title, the text boxes and the first words of a page, for an error message."""
     boxes = "; ".join(message_boxes.others) or "no text box"
-    return f"page titled {message_boxes.title!r}, {boxes}, text {walls.text[:120]!r}"
+    return f"title {message_boxes.title!r}, {boxes}, text {walls.text[:120]!r}"
 
 
 async def _find_best_frame_and_boxes(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 PIN_ADVICE = (
-    "Set probe.selectors.answer to the element with the answer, or probe.wire to the response with the answer"
+    "Set probe.selectors.answer to the selector of the answer, or probe.wire to the response with the answer"
 )
 MAX_SHOWN_CHARACTERS = 80
 """Maximum number of characters of a text that an error message shows."""
@@ -85,8 +85,8 @@ class CaptureDoubts:
         if _normalize_text(before) == _normalize_text(question):
             return None
         return (
-            f"{_quote_text(text)} was also read as the answer to another question ({_quote_text(before)}), so it "
-            "may be a part of the page"
+            f"Lookout also read {_quote_text(text)} as the answer to another question ({_quote_text(before)}). "
+            "This text may be a fixed part of the page"
         )
 
 
@@ -94,14 +94,14 @@ def explain_answer_doubt(reading: WatchResult) -> str | None:
     """Return why the text in ``reading`` may not be the answer, or ``None`` if there is no doubt."""
     if reading.unsure:
         texts = ", ".join(_quote_text(text) for text in reading.unsure[:3])
-        return f"{texts} is next to the answer and may be a part of the answer"
+        return f"this text next to the answer may be a part of the answer: {texts}"
     match reading.doubt:
         case None:
             return None
         case CaptureDoubt.ECHO:
-            return f"the text only repeats the question: {_quote_text(reading.text)}"
+            return f"the text on the page only repeats the question: {_quote_text(reading.text)}"
         case CaptureDoubt.STOOD:
-            return f"the text was hidden on the page before the question was sent: {_quote_text(reading.text)}"
+            return f"this text was hidden on the page before Lookout sent the question: {_quote_text(reading.text)}"
         case _:
             assert_never(reading.doubt)
 

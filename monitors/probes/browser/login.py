@@ -95,11 +95,13 @@ def read_storage_state(path: Path) -> dict[str, Any]:
     try:
         document: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} is not a JSON file ({type(error).__name__})") from None
+        raise ConfigError(f"Lookout cannot read {path} as a JSON file ({type(error).__name__})") from None
     state = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
     state = cast("dict[str, Any]", state.get("state", state))  # a session file of Lookout, from another machine
     if not (_list_objects(state.get("cookies")) or _list_objects(state.get("origins"))):
-        raise ConfigError(f"{path} contains no cookies. Use a file with a Playwright storage state")
+        raise ConfigError(
+            f"{path} contains no cookies and no browser storage. Use a file with a Playwright storage state"
+        )
     return {"cookies": state.get("cookies", []), "origins": state.get("origins", [])}
 
 
@@ -288,7 +290,8 @@ class Login:
         """Return the error for a page that requires a login although Lookout used its session or credentials."""
         if self.session is None:
             return LoginFailed(
-                f"{self._target} rejected the values of [login] ({wall}). Check their environment variables"
+                f"{self._target} rejected the values of [login] ({wall}). Check the environment variables that "
+                "[login] names"
             )
         made = f"{self.session.made_at:%Y-%m-%d %H:%M} UTC"
         return LoginFailed(

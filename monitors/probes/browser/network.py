@@ -453,7 +453,9 @@ class WireTap:
         matched = [url for url in pushed if self._rule.matches(url)]
         if matched:
             first = pushed[matched[-1]][0][:MAX_SHOWN_CHARACTERS]
-            return f"{matched[-1]} sent {plural(len(pushed[matched[-1]]), 'message')}, the first: {first}"
+            return (
+                f"{matched[-1]} sent {plural(len(pushed[matched[-1]]), 'message')}. The first message is: {first}"
+            )
         addresses = [*self._others, *pushed]
         return f"The page received responses from: {', '.join(addresses[-MAX_SHOWN_ADDRESSES:]) or 'no address'}"
 

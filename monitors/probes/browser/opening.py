@@ -347,4 +347,4 @@ async def press_configured_opener(page: Page, selector: str, key: str, seconds_l
                 expression = f"() => __lookout.pinnedOpener({json.dumps(selector)})"
                 if await uncover_and_click(await find_element_by_javascript(frame, expression)):
                     return
-    raise PageNotUnderstood(f"{key} matches no element on the page that can be clicked")
+    raise PageNotUnderstood(f"{key} matches no clickable element on the page")

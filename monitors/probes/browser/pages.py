@@ -120,7 +120,7 @@ class Pages:
         reason = f" ({failure})" if failure is not None else ""
         wall = LoginWall(f"the page shows a login form instead of the chat{reason}")
         await self.renew_session(tab, wall)
-        raise SessionEnded(f"the session ended during the question: {wall}") from failure
+        raise SessionEnded(f"the session ended while Lookout asked the question: {wall}") from failure
 
     async def open_chat_in_tab(self, tab: Tab) -> Chat:
         """Open the chat with an empty conversation. Raises `LoginWall` if the browser is not signed in."""

@@ -169,7 +169,7 @@ class BrowserLimiter:
                 )
             elif process.is_page and self._measure_full_core_streak_s(process, now_s) > self.limits.spinning_s:
                 offenders.append(
-                    (process, f"the page used a full core for {self.limits.spinning_s:g} s without a pause")
+                    (process, f"the page used a full CPU core for {self.limits.spinning_s:g} s without a pause")
                 )
         total_mb = sum(process.rss_mb for process in tree)
         pages = [process for process in tree if process.is_page]

@@ -242,7 +242,9 @@ def _find_network_proxy(host: str, port: int) -> _Upstream | None:
         return None
     parts = urlsplit(address if "://" in address else f"http://{address}")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise _Failed(f"the network's proxy has an unsupported scheme ({parts.scheme}); supported: http and https")
+        raise _Failed(
+            f"the network's proxy must have an http or https address with a host (scheme: {parts.scheme})"
+        )
     encrypted = parts.scheme == "https"
     login = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else ""
     return _Upstream(parts.hostname, parts.port or (443 if encrypted else 80), encrypted, login)

@@ -89,7 +89,7 @@ async def sign_in_by_window(
             if state is None:
                 raise build_page_error(login.secret_filter.redact(error.message)) from None
         if state is None or monotonic() >= until:
-            raise LoginFailed(f"no person signed in within {PERSON_DEADLINE_S / 60:g} minutes")
+            raise LoginFailed(f"nobody signed in within {PERSON_DEADLINE_S / 60:g} minutes")
         return state
 
 

@@ -105,7 +105,7 @@ class Visit:
         if not self.refused or not isinstance(error, AnswerTimeout | AnswerIncomplete | AppErrorShown):
             return error
         return AccessDenied(
-            f"{error}. Lookout blocked connections that the page may need: {self.refused[0]}",
+            f"{error}. Lookout blocked a connection that the page may need: {self.refused[0]}",
             partial_text=error.partial_text,
         )
 
@@ -135,8 +135,8 @@ class Visit:
             where = f"for {format_host_and_port(place) if place is not None else url.partition(':')[0][:20] + ':'}"
         refused = f". {self.refused[-1]}" if self.refused else ""
         return LeftTarget(
-            f"the page left {self._opened_address} {where}. Lookout reads only pages of the target. If this is "
-            f"your app, set the target to this address or add it to probe.allowed_origins{refused}"
+            f"the page left {self._opened_address} {where}. Lookout reads only pages of the target. If the "
+            f"new address is your app, set it as the target's address or add it to probe.allowed_origins{refused}"
         )
 
 

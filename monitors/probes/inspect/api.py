@@ -158,7 +158,7 @@ async def identify_endpoint(address: str, settings: ProbeSettings) -> AddressRes
     try:
         async with asyncio.timeout(INSPECTION_TIMEOUT_S), clients.lend_client() as client:
             async with client.stream("GET", address) as response:
-                response_summary = await _classify_response(response)
+                response_summary = await _classify_as_page_or_api(response)
             if (
                 response_summary.kind in {EndpointKind.PAGE, EndpointKind.NEITHER}
                 and response.status_code == _NOT_FOUND
@@ -173,7 +173,7 @@ async def identify_endpoint(address: str, settings: ProbeSettings) -> AddressRes
         await clients.aclose()
 
 
-async def _classify_response(response: httpx.Response) -> AddressResponse:
+async def _classify_as_page_or_api(response: httpx.Response) -> AddressResponse:
     status, content_type = response.status_code, response.headers.get("content-type", "").partition(";")[0].strip()
     kind = _classify_status(status, content_type, response.headers.get("www-authenticate", ""))
     summary = f"HTTP {status}, {content_type or 'no content type'}"
@@ -210,7 +210,7 @@ async def discover_api(address: str, settings: ProbeSettings, headers: RequestHe
     At most `MAX_POSTS` bodies are tried. The deadlines in ``settings`` apply.
     """
     clients = HttpClientPool(settings, headers, address, build_address_guard(address, settings))
-    search = _Search(address, settings, headers)
+    search = _RequestBodySearch(address, settings, headers)
     try:
         async with clients.lend_client() as client:
             discovery = await search.run(client)
@@ -233,13 +233,14 @@ async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: Req
             answer = await driver.ask((HARMLESS,))
     except ProbeError as error:
         problem = (
-            f"{discovery.probe.api.request} got an answer, but a second question with this body failed: {error}"
+            f"a first question with the body {discovery.probe.api.request} got an answer, but a second question "
+            f"failed: {error}"
         )
         return ApiDiscovery(tried=discovery.tried, problem=headers.hide_secrets(problem), asks_for_other_body=True)
     return discovery.with_answer(headers.hide_secrets(answer.visible_text))
 
 
-class _Search:
+class _RequestBodySearch:
     """Tries request bodies one after the other.
 
     The first body is empty, because the error in the reply may name the fields that are missing.
@@ -275,8 +276,8 @@ class _Search:
             ):
                 return discovery
             await self._queue_completed_body(body, reply, client)
-        note = ". All requests, even the empty request, got the same answer" if self._answer_to_empty_body else ""
-        problem = f"no common request body got an answer that contains text{note}"
+        note = ". The API gave an answer even to an empty request" if self._answer_to_empty_body else ""
+        problem = f"no common request body got an answer to the question{note}"
         return ApiDiscovery(problem=problem, asks_for_other_body=True)
 
     def _build_discovery_if_answered(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
@@ -331,7 +332,7 @@ def _build_result_for_final_error(reply: _Reply, *, is_first: bool) -> ApiDiscov
         why = "the API requires a login or a higher quota" if is_wall else "too many requests; try again later"
         return ApiDiscovery(problem=f"HTTP {reply.status}: {why}")
     if reply.status in _NO_POST_STATUSES and is_first:
-        return ApiDiscovery(problem=f"HTTP {reply.status} to a POST of JSON")
+        return ApiDiscovery(problem=f"HTTP {reply.status}: the server does not accept a POST request with JSON")
     return None
 
 
@@ -438,7 +439,9 @@ def _find_end_mark(events: tuple[Event, ...], path: str) -> str:
     if all(event.name != last.name for event in before) and last.name != "message":
         return last.name
     if any(collect_values(document, path)):
-        raise PageNotUnderstood("the stream has no end mark, so an incomplete answer would look complete")
+        raise PageNotUnderstood(
+            "no event marks the end of the stream, so Lookout cannot detect an incomplete answer"
+        )
     return last.data
 
 

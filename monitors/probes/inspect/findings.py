@@ -312,7 +312,7 @@ class PageElement(Record):
         """Return a copy in which ``how_sure`` describes how certain Lookout is about the element."""
         return self.model_copy(update={"how_sure": how_sure})
 
-    def as_place_of_all_answers(self, selector: str | None) -> Self:
+    def with_selector_of_all_answers(self, selector: str | None) -> Self:
         """Return a copy that describes the elements of all answers, instead of the element of one answer.
 
         ``selector`` matches all answers, or is ``None`` if no selector matches them.
@@ -333,66 +333,68 @@ class Overview(Record):
 
 
 PIN = (
-    "open the picture and write the missed selectors under [targets.NAME.probe.selectors]: message_box, send, "
-    "answer"
+    "open the screenshot and set the missing selectors (message_box, send, answer) under "
+    "[targets.NAME.probe.selectors]"
 )
 
 ADVICE = {
     NoAnswerReason.UNREACHABLE: (
-        "open the address on this machine; check its spelling, the network and the proxy, and whether the app runs"
+        "open the address on this machine. Check its spelling, the network and the proxy, and whether the app runs"
     ),
     NoAnswerReason.NOT_READY: "wait until the app runs, then try again",
     NoAnswerReason.ANSWER_TIMEOUT: (
-        "ask the page by hand. If the answer appears but is slow, raise probe.answer_deadline_s; if it appears "
-        f"fast, {PIN}"
+        "ask the page a question by hand. If the answer appears slowly, raise probe.answer_deadline_s. If it "
+        f"appears fast, {PIN}"
     ),
-    NoAnswerReason.INCOMPLETE: "ask the page by hand; if its answers are long, raise probe.answer_deadline_s",
-    NoAnswerReason.APP_ERROR_SHOWN: "the app itself reports an error; read its log",
+    NoAnswerReason.INCOMPLETE: (
+        "ask the page a question by hand. If the answer takes long, raise probe.answer_deadline_s"
+    ),
+    NoAnswerReason.APP_ERROR_SHOWN: "the app reports an error. Read the log of the app",
     NoAnswerReason.LEFT_TARGET: (
         "open the address by hand and check where it redirects. If the new address is the app, set it as the "
-        "target's "
-        "address or add it to probe.allowed_origins. If not, the app sends its users away"
+        "target's address or add it to probe.allowed_origins. If not, correct the redirect of the app"
     ),
     NoAnswerReason.ACCESS_DENIED: (
         "if the page asks for a login, configure [targets.NAME.login] in lookout.toml (docs/login.md), or ask the "
         'app through its API (probe.driver = "json", with LOOKOUT_API_TOKEN)'
     ),
     NoAnswerReason.RATE_LIMITED: (
-        "wait until the app accepts requests again, and set probe.requests_per_minute to its limit"
+        "wait until the app accepts requests again, and set probe.requests_per_minute to the app's limit"
     ),
     NoAnswerReason.LOGIN_FAILED: "run `lookout login NAME`, which signs in and reports the error",
     NoAnswerReason.NO_SUCH_PATH: "correct the path of url or probe.api.url under [targets.NAME] in lookout.toml",
-    NoAnswerReason.END_NOT_FOUND: (
-        "set probe.api.done to the name, or the data, of the event that ends each stream"
-    ),
+    NoAnswerReason.END_NOT_FOUND: "set probe.api.done to the name or the data of the event that ends each stream",
     NoAnswerReason.ANSWER_NOT_FOUND: (
-        "set probe.api.text to the path of the answer in the API's response, with dots between the steps: "
+        "set probe.api.text to the path of the answer in the API's response. Put dots between the names: "
         'part.text for {"part": {"text": "…"}}'
     ),
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: f"check that the chat is at this address. If the address is right, {PIN}",
     NoAnswerReason.OLD_JOB: "ask as another user, or configure staging to forget old jobs",
-    NoAnswerReason.CAPTURE_UNSURE: f"compare the text that Lookout read with the page; then {PIN}",
-    NoAnswerReason.BROWSER_LOST: "try again; if the error persists, the machine may not have enough memory",
+    NoAnswerReason.CAPTURE_UNSURE: f"compare the text that Lookout read with the page. Then {PIN}",
+    NoAnswerReason.BROWSER_LOST: "try again. If the error occurs again, check the free memory of the machine",
     NoAnswerReason.CIRCUIT_OPEN: "wait until the app runs, then try again",
 }
 """The advice for each reason why there is no answer."""
 
 API_ADVICE = {
     NoAnswerReason.UNREACHABLE: (
-        "ask the API from this machine; check its address in lookout.toml, the network and the proxy, and whether "
+        "ask the API from this machine. Check its address in lookout.toml, the network and the proxy, and whether "
         "the app runs"
     ),
     NoAnswerReason.ANSWER_TIMEOUT: (
-        "ask the API by hand. If the answer is slow, raise probe.answer_deadline_s; if there is no answer, read "
-        "the app's log"
+        "ask the API a question by hand. If the answer is slow, raise probe.answer_deadline_s. If there is no "
+        "answer, read the log of the app"
     ),
     NoAnswerReason.INCOMPLETE: (
-        "ask the API by hand. If its answers are long, raise probe.answer_deadline_s; if not, read the app's log"
+        "ask the API a question by hand. If the answer takes long, raise probe.answer_deadline_s. If not, read the "
+        "log of the app"
     ),
-    NoAnswerReason.ACCESS_DENIED: "set the named variable in the environment of the process that starts runs",
+    NoAnswerReason.ACCESS_DENIED: (
+        "set the variable that the error names, in the environment of the process that starts runs"
+    ),
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: (
-        "compare the API's response with the named settings under [targets.NAME.probe] in lookout.toml, and "
-        "correct them"
+        "compare the API's response with the settings that the error names, and correct these settings under "
+        "[targets.NAME.probe] in lookout.toml"
     ),
 }
 """The advice for an API. It contains only the reasons for which the advice differs from the advice for a page."""

@@ -177,7 +177,7 @@ class PageInspector:
             "__lookout.box", _describe_certainty(chat.boxes.score, pinned.message_box)
         )
         send = await self._describe_element(
-            "__lookout.send", "pinned" if pinned.send else "found by its name or place next to the box"
+            "__lookout.send", "pinned" if pinned.send else "found by its name or its position next to the box"
         )
         to_press = send is not None and send.selector is not None and not chat.profile.presses_enter
         selectors = {
@@ -197,7 +197,7 @@ class PageInspector:
     async def _find_answer_place_or_ask(self, conversation: PageConversation) -> None:
         """Find where answers appear: from marks in the page, or by asking one question."""
         chat = conversation.chat
-        place = await self._describe_element("__lookout.place()", "the page marks it as the place of messages")
+        place = await self._describe_element("__lookout.place()", "the page marks it as the list of messages")
         recognised = chat.selectors.answer is not None or place is not None
         if self._asking is AskPermission.NEVER or (self._asking is AskPermission.IF_NEEDED and recognised):
             self._update_inspection(
@@ -207,7 +207,7 @@ class PageInspector:
             return
         self._update_inspection(
             asked=HARMLESS,
-            why_asked="you requested it" if recognised else "the page does not mark the place of answers",
+            why_asked="you requested it" if recognised else "the page does not mark where answers appear",
         )
         await self._listener.start_recording()
         started = monotonic()
@@ -249,7 +249,7 @@ class PageInspector:
         selector = None if selector is None else replace_surrogates(selector)
         if selector is not None:
             self._update_inspection(selectors=self._inspection.selectors.with_answer(selector))
-        return part.as_place_of_all_answers(selector)
+        return part.with_selector_of_all_answers(selector)
 
     async def _describe_element(self, expression: str, how_sure: str) -> PageElement | None:
         """Describe the element that a JavaScript expression evaluates to."""
@@ -318,17 +318,17 @@ def _describe_certainty(score: float, pinned: str | None) -> str:
     if pinned:
         return "pinned"
     likely = "likely" if score >= TRUSTED_SCORE else "a guess"
-    return f"{likely}: score {score:g}, where {TRUSTED_SCORE} or more is likely. Not tested with a question"
+    return f"{likely}: the score is {score:g} (likely: {TRUSTED_SCORE} or more). Not tested with a question"
 
 
 def _explain_not_asking(chat: Chat, asking: AskPermission, *, recognised: bool) -> str:
     if not recognised:
-        return "you requested no test question. Lookout will find the place of answers with the first real question"
+        return "you requested no test question. The first real question will show where answers appear"
     if asking is AskPermission.NEVER:
         return "you requested no test question"
     if chat.selectors.answer:
-        return f"no test question was necessary: the profile {chat.profile.name} names the place of answers"
-    return "no test question was necessary: the page marks the place of messages"
+        return f"no test question was necessary: the profile {chat.profile.name} defines where answers appear"
+    return "no test question was necessary: the page marks where messages appear"
 
 
 @dataclass(frozen=True)
@@ -482,7 +482,7 @@ def _build_trial(
     ]
     doubt = _explain_implausible_answer(trial_answer.question, trial_answer.seen.text, others)
     if configured and sent is None:
-        doubt = "no received message matches probe.wire"
+        doubt = "the page received no message that matches probe.wire"
     reading = trial_answer.seen
     stripped = (*reading.aside, *(f"{part.kind}: {part.text}" for part in reading.parts))
     return Trial(question=trial_answer.question, text=reading.text, sent=sent, doubt=doubt, stripped=stripped)

@@ -236,7 +236,7 @@ class JobDriver:
                 await self._read_events(job, response, store_job)
                 if not job.is_finished_or_raise and not job.is_started:
                     raise AnswerIncomplete(
-                        "the stream ended before the job was finished, and did not contain the id of the job"
+                        "the stream ended before the job finished, and it did not contain the id of the job"
                     )
                 return
             text = (await self._http.read_body(response)).text

@@ -101,7 +101,7 @@ class AgentQuestions:
         if len(self._answered) >= settings.most_questions:
             raise AnswerIncomplete(
                 f"the agent asked more than {plural(settings.most_questions, 'question')} "
-                f"(probe.job.most_questions). The last one is: {text or 'not shown'!r}"
+                f"(probe.job.most_questions). The last question is: {text or 'not shown'!r}"
             )
         answered_question = AgentQuestion(
             question=text, answer=scripted or settings.default_answer, scripted=scripted is not None, at_ms=at_ms

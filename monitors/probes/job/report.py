@@ -28,7 +28,7 @@ def build_report_request(template: str, job: AgentJob) -> Any:
     """
     if "{job}" in template and not job.job_id:
         raise PageNotUnderstood(
-            f"probe.job.id = {job.settings.id!r} matches nothing in the response that started the job"
+            f"probe.job.id = {job.settings.id!r} matches nothing in the reply to the start request"
         )
     return _fill_report_template(json.loads(template), job)
 
@@ -68,10 +68,10 @@ def require_no_graphql_errors(text: str) -> str:
     messages = "; ".join(dict.fromkeys(texts))[:300]
     codes = {str(code).upper() for error in errors for code in collect_values(error, "extensions.code")}
     if codes & set(_ACCESS_DENIED_CODES):
-        raise AccessDenied(f"GraphQL refused the report: {messages}")
+        raise AccessDenied(f"the GraphQL API refused access to the report: {messages}")
     if "data" not in json.loads(text):
-        raise PageNotUnderstood(f"GraphQL rejected probe.job.report_request: {messages}")
-    raise TryAgain(AppErrorShown(f"GraphQL returned errors instead of the report: {messages}"))
+        raise PageNotUnderstood(f"the GraphQL API rejected probe.job.report_request: {messages}")
+    raise TryAgain(AppErrorShown(f"the GraphQL API returned errors instead of the report: {messages}"))
 
 
 def parse_graphql_errors(text: str) -> list[Any]:
@@ -117,7 +117,7 @@ def _extract_payload(settings: JobSettings, url: str, document: object) -> WireP
     values = [value for value in collect_values(document, settings.text) if value is not None]
     if not values:
         excerpt = format_value(document)[:200]
-        raise PageNotUnderstood(f"probe.job.text = {settings.text!r} matches nothing in the report {excerpt}")
+        raise PageNotUnderstood(f"probe.job.text = {settings.text!r} matches nothing in the report: {excerpt}")
     rule = WireRule(
         url=".",
         text=settings.text,

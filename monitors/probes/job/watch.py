@@ -316,11 +316,12 @@ class AgentJob:
         start = self.start_url.split("?")[0].rstrip("/")
         if "{job}" in template and not self.job_id:
             raise PageNotUnderstood(
-                f"probe.job.id = {self.settings.id!r} matches nothing in the reply to the start"
+                f"probe.job.id = {self.settings.id!r} matches nothing in the reply to the start request"
             )
         if "{location}" in template and not self.location:
             raise PageNotUnderstood(
-                "an address in probe.job contains {location}, but the reply to the start has no Location header"
+                "an address in probe.job contains {location}, but the reply to the start request has no Location "
+                "header"
             )
         path = template.format(start=start, job=quote(self.job_id, safe=""), location=self.location)
         return urljoin(f"{start}/", path)
@@ -332,7 +333,7 @@ class AgentJob:
         address = urljoin(self.start_url, location)
         if urlsplit(address)[:2] != urlsplit(self.start_url)[:2]:
             raise PageNotUnderstood(
-                f"the Location of the job is on another host: {replace_surrogates(address)[:200]!r}"
+                f"the Location header of the job contains another host: {replace_surrogates(address)[:200]!r}"
             )
         self.location = address
 
@@ -377,7 +378,7 @@ class AgentJob:
         ):
             return
         raise build_old_job_error(
-            f"a job of {created_at:%Y-%m-%d %H:%M} UTC, but Lookout started one at "
+            f"a job of {created_at:%Y-%m-%d %H:%M} UTC, but Lookout started the job at "
             f"{self.start_reply_at:%Y-%m-%d %H:%M} UTC"
         )
 
@@ -441,7 +442,7 @@ class AgentJob:
             return document
         excerpt = format_value(document)[:200]
         path = self.settings.state
-        raise TryAgain(PageNotUnderstood(f"probe.job.state = {path!r} matches no state in the reply {excerpt}"))
+        raise TryAgain(PageNotUnderstood(f"probe.job.state = {path!r} matches no state in the reply: {excerpt}"))
 
     @property
     def trace_url(self) -> str:

@@ -85,7 +85,7 @@ def parse_reply(
         return _build_unreadable_line(log, line, text, error)
     if not isinstance(value, dict):
         return _build_quarantined_line(
-            log, line, QuarantineReason.NOT_AN_OBJECT, f"expected a JSON object, found a {_name_json_type(value)}"
+            log, line, QuarantineReason.NOT_AN_OBJECT, f"expected a JSON object, found {_name_json_type(value)}"
         )
     reply = _build_reply(value, fields)
     if not reply.has_text:
@@ -99,8 +99,8 @@ def parse_reply(
         return None
     keys = ", ".join(key[:_MAX_KEY_LENGTH] for key in list(logged)[:_MAX_KEYS])
     detail = (
-        f"no question, reply or claim under a known name; the keys are {keys} (set the field names in "
-        "hallucination_log.fields)"
+        f"no question, reply or claim has a known field name. The keys are {keys}. Set the field names in "
+        "hallucination_log.fields"
     )
     return _build_quarantined_line(log, line, QuarantineReason.NO_TEXT, detail)
 

@@ -287,7 +287,9 @@ class _RemoteFile:
     def _fetch_range(self, start: int, end: int) -> bytes:
         response, content = self._ranges.fetch(start, end)
         if response.status_code != HTTPStatus.PARTIAL_CONTENT or _parse_total_size(response) < self.size:
-            raise SourceUnavailable(f"{self.name}: the log changed while it was read; the next poll starts again")
+            raise SourceUnavailable(
+                f"{self.name}: the log changed while Lookout read it. The next poll reads it again"
+            )
         if len(content) < end - start:
             raise SourceUnavailable(
                 f"{self.name}: the response ended after {len(content):,} of {end - start:,} bytes"
@@ -319,7 +321,7 @@ def build_hub_url(address: str, endpoint: str | None = None) -> str:
     match = _HUB_FILE.fullmatch(address)
     if match is None:
         raise ConfigError(
-            f"{address}: expected hf://datasets/owner/name/path/to/file.jsonl, with @revision after the name"
+            f"{address}: expected hf://datasets/owner/name/path/to/file.jsonl or hf://datasets/owner/name@revision/…"
         )
     repository = f"{match['kind'] or ''}{match['owner']}/{match['name']}"
     hub = (endpoint or DEFAULT_HUB).rstrip("/")
@@ -349,10 +351,12 @@ def _is_empty(response: httpx.Response) -> bool:
 
 def _describe_refusal(status: int) -> str:
     if status == HTTPStatus.OK:
-        return "does not support range requests, so Lookout cannot follow a log there"
+        return "the server does not support range requests, so Lookout cannot follow the log"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return f"refuses the log (HTTP {status}); set a token in LOOKOUT_LOG_TOKEN, or for the Hub in HF_TOKEN"
-    return f"answers {status} instead of the log"
+        return (
+            f"the server refuses the log (HTTP {status}). Set a token in LOOKOUT_LOG_TOKEN (for the Hub: HF_TOKEN)"
+        )
+    return f"the server answers HTTP {status} instead of the log"
 
 
 def _parse_total_size(response: httpx.Response) -> int:

@@ -89,7 +89,7 @@ class HallucinationLogSettings(BaseModel):
     may_be_missing: bool = Field(
         default=False,
         description="true if the application creates the file only with its first entry. A missing file is then "
-        "not a fault until Lookout has seen the file once",
+        "an error only after Lookout has seen the file once",
     )
     store_raw: bool = Field(
         default=False,
@@ -106,8 +106,8 @@ class HallucinationLogSettings(BaseModel):
     )
     longest_line_kb: Annotated[int, Field(ge=1, le=64 * 1024)] = Field(
         default=1024,
-        description="maximum length of a line in kilobytes. Lookout does not read a longer line, and lists it "
-        "in the table quarantined_lines",
+        description="maximum length of a line in kilobytes. Lookout skips a longer line, and lists it in the table "
+        "quarantined_lines",
     )
 
     fields: LogFields = Field(default=LogFields(), description="the paths to the parts of an entry")

@@ -271,15 +271,14 @@ def _find_marked_file(files: Sequence[LogFile], mark: FileMark) -> LogFile | Non
 
 def _build_gap_warning(log: Identifier, current: FileMark, *, is_log_missing: bool) -> LogWarning:
     kind = LogWarningKind.MISSING if is_log_missing else LogWarningKind.REPLACED
-    cause = "it is gone" if is_log_missing else "the log was emptied, replaced or deleted"
+    cause = "the log no longer exists" if is_log_missing else "the log was emptied, replaced or deleted"
     return LogWarning(
         log=log,
         kind=kind,
         generation=current.generation,
         offset=current.offset,
-        detail=f"{cause}, and there is no rotated copy in the same folder. The lines after byte {current.offset:,} "
-        "are "
-        "lost",
+        detail=f"{cause}, and its folder contains no rotated copy. The unread lines after byte "
+        f"{current.offset:,} are lost",
     )
 
 

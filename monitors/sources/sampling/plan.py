@@ -196,7 +196,7 @@ def plan_nightly(
     Raises `ConfigError` if there are no conversations: an empty nightly run needs no plan.
     """
     if not any(count.sampled for count in counts):
-        raise ConfigError("there is no conversation for this night; check the source")
+        raise ConfigError("the source has no conversations for this night. Check the source")
     severe = planned_rates[0].expected
     calls = ceil(sum(count.sampled for count in counts) * grading.calls_per_conversation)
     return NightlyPlan(
@@ -253,9 +253,10 @@ def _list_notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> t
     ]
     conversations = sum(count.conversations for count in counts)
     notes = [
-        f"sampled completely, so without sampling error: {', '.join(sampled_whole)}" if sampled_whole else "",
-        f"not sampled completely, because the number is too small: {', '.join(missed)}" if missed else "",
-        f"{sampled} instead of {budget}, because every stratum gives at least {settings.minimum_per_stratum}"
+        f"sampled completely (no sampling error): {', '.join(sampled_whole)}" if sampled_whole else "",
+        f"not sampled completely, because sampling.number is too small: {', '.join(missed)}" if missed else "",
+        f"the sample has {sampled} conversations instead of {budget}, because each stratum gives at least "
+        f"{settings.minimum_per_stratum}"
         if budget is not None and sampled > budget
         else "",
         format_small_sample_warning(sampled, conversations),
@@ -278,9 +279,9 @@ def format_small_sample_warning(sampled: int, conversations: int) -> str:
         return ""
     advised = min(ADVISED_NUMBER, conversations)
     return (
-        f"the sample of {sampled:,} of {conversations:,} is small: if it contains no failure, up to "
-        f"{100 * hidden:.0f} % of all conversations may still fail. Set traffic.sampling.number = {advised} to "
-        f"lower this to {100 * _compute_hidden_failure_share(advised, conversations):.1f} %."
+        f"the sample of {sampled:,} of {conversations:,} conversations is small. Even if it contains no failure, "
+        f"up to {100 * hidden:.0f} % of all conversations may fail. Set traffic.sampling.number = {advised} to "
+        f"lower this share to {100 * _compute_hidden_failure_share(advised, conversations):.1f} %."
     )
 
 

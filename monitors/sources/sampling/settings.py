@@ -108,9 +108,9 @@ class SamplingSettings(BaseModel):
     )
     certainty: tuple[RiskSign, ...] = Field(
         default=(),
-        description="signs whose conversations are sampled completely if possible. With rate, they are always "
-        "sampled completely. With number, they come first in the part of number that is not divided equally or by "
-        "size. Lookout always counts disclosures and errors in every conversation",
+        description="signs whose conversations are sampled completely if possible. With rate, Lookout always "
+        "samples them completely. With number, they come first in the part of number that is not divided equally "
+        "or by size. Lookout always counts disclosures and errors in every conversation",
     )
     allocation: Allocation = Field(
         default=Allocation.RISK,
@@ -128,7 +128,7 @@ class SamplingSettings(BaseModel):
         default=None,
         min_length=1,
         description="name of the path or model that normally answers. Any other path or model counts as a "
-        "fallback. Without this key, nothing counts as a fallback",
+        "fallback. Without this setting, nothing counts as a fallback",
     )
     main_language: Language = Field(
         default=Language.ENGLISH,

@@ -266,7 +266,7 @@ class FileTrafficSource:
         if pattern.startswith(_WEB):
             if _is_glob(pattern):
                 raise SourceUnavailable(
-                    f"{strip_secrets(pattern)}: a web server cannot list files; list each file in traffic.at"
+                    f"{strip_secrets(pattern)}: a web server cannot list files. List each file in traffic.at"
                 )
             return [_File(None, pattern, strip_secrets(pattern))]
         try:
@@ -322,7 +322,7 @@ class FileTrafficSource:
         if file.system is not None:
             if "file" in file.system.protocol and not Path(file.path).is_file() and Path(file.path).exists():
                 raise SourceUnavailable(
-                    f"{file.name} is not a regular file; Lookout cannot read a pipe every night"
+                    f"{file.name} is not a regular file. Lookout cannot read a pipe again each night"
                 )
             with closing(file.system.open(file.path, "rb", block_size=block_size)) as stream:
                 yield stream
@@ -392,7 +392,9 @@ class FileTrafficSource:
         while chunk := stream.read(CHUNK_BYTES):
             remaining_bytes -= len(chunk)
             if remaining_bytes < 0:
-                raise SourceUnavailable(f"{name} is larger than traffic.largest_copy_mb = {max_mb:g} (megabytes)")
+                raise SourceUnavailable(
+                    f"{name} is larger than {max_mb:g} MB, the limit in traffic.largest_copy_mb"
+                )
             copy.write(chunk)
         copy.flush()
 
@@ -413,7 +415,9 @@ class FileTrafficSource:
 
 def _refuse_web_page(raw: bytes, name: str) -> None:
     if looks_like_html(raw):
-        raise SourceUnavailable(f"{name} is a web page, but conversations were expected. It may be a login page")
+        raise SourceUnavailable(
+            f"{name} is a web page instead of a file with conversations. It may be a login page"
+        )
 
 
 def parse_lines(lines: Iterable[StreamLine], before: str) -> Iterator[LocatedItem | SourceWarning]:
@@ -439,7 +443,7 @@ def _read_document(stream: ByteStream, name: str) -> Iterator[LocatedItem | Sour
         raw += chunk
         if len(raw) > MAX_DOCUMENT_BYTES:
             raise SourceUnavailable(
-                f"{name}: a JSON document of more than {MAX_DOCUMENT_BYTES // _MEGABYTE:,} MB is too large; write "
+                f"{name}: a JSON document of more than {MAX_DOCUMENT_BYTES // _MEGABYTE:,} MB is too large. Write "
                 "JSON lines (.jsonl) instead"
             )
     _refuse_web_page(bytes(raw), name)
@@ -477,20 +481,21 @@ def detect_format_and_compression(path: str, configured: FileFormat) -> tuple[Fi
     file_format = _FORMATS.get((name.with_suffix("") if packed else name).suffix.lower())
     if file_format is None:
         raise ConfigError(
-            f"traffic.format: the file name in {strip_secrets(path)} does not show the format; set jsonl, json, "
-            "csv or "
-            "parquet"
+            f"traffic.format: the file name in {strip_secrets(path)} does not show the format. Set jsonl, json, "
+            "csv or parquet"
         )
     return file_format, packed
 
 
 def _parse_line(line: StreamLine, place: str) -> LocatedItem | SourceWarning:
     if line.length > len(line.raw):
-        return _build_unreadable_warning(place, f"line of {line.length:,} bytes (traffic.longest_line_mb)")
+        return _build_unreadable_warning(
+            place, f"the line has {line.length:,} bytes, more than traffic.longest_line_mb"
+        )
     try:
         return LocatedItem(place, parse_json(line.raw))
     except ValueError as error:
-        note = "" if line.ended else "; the line has no line ending, so the application may still be writing it"
+        note = "" if line.ended else ". The line has no line ending, so the application may still be writing it"
         return _build_unreadable_warning(place, f"{error}{note}")
 
 
@@ -519,5 +524,5 @@ def _build_unreadable_error(name: str, error: Exception) -> SourceUnavailable:
     if isinstance(error, ImportError) or type(error) is ValueError:  # no package for it, an unknown protocol
         return SourceUnavailable(f"{name} cannot be read: {type(error).__name__}: {str(error)[:200]}")
     return SourceUnavailable(
-        f"{name} cannot be read ({type(error).__name__}): check that the file exists, is complete, and is readable"
+        f"{name} cannot be read ({type(error).__name__}). Check that the file exists, is complete and is readable"
     )

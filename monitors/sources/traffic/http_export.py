@@ -109,9 +109,8 @@ class ExportClient:
             raise SourceUnavailable(f"{strip_url_secrets(url)}: {error}") from None
         except BodyTooLarge:
             raise SourceUnavailable(
-                f"{strip_url_secrets(url)}: a page is larger than {self._settings.page_most_mb:g} MB; request "
-                "fewer "
-                "items (traffic.size_parameter, traffic.size) or raise traffic.page_most_mb"
+                f"{strip_url_secrets(url)}: a page is larger than {self._settings.page_most_mb:g} MB. Request "
+                "fewer items (traffic.size_parameter, traffic.size) or raise traffic.page_most_mb"
             ) from None
         except (TimeoutError, httpx.TimeoutException):
             raise TryAgain(f"no complete answer within {deadline_s:g} s") from None
@@ -144,8 +143,8 @@ class ExportClient:
             return await asyncio.to_thread(_parse_body, body)  # a large page takes a while
         except ValueError as error:
             kind = response.headers.get("content-type", "").split(";")[0].strip() or "no type"
-            hint = "; it may be a login page" if looks_like_html(body) else f": {error}"
-            raise TryAgain(f"answered {kind[:60]}, expected JSON{hint}") from None
+            hint = " (possibly a login page)" if looks_like_html(body) else f": {error}"
+            raise TryAgain(f"answered {kind[:60]} instead of JSON{hint}") from None
 
 
 def _parse_body(body: bytes) -> Any:
@@ -175,8 +174,8 @@ def resolve_link_on_same_host(url: str, link: str, action: str) -> str:
     if not is_same_origin and not is_upgraded:
         origin = f"{target.scheme}://{target.netloc.decode('ascii')}"
         raise SourceUnavailable(
-            f"{strip_url_secrets(url)}: {action} another origin ({origin}). Lookout does not follow it, so that "
-            "the token is not sent there. If this server is correct, set its address in `url`"
+            f"{strip_url_secrets(url)}: {action} another server ({origin}). Lookout sends the token only to the "
+            "server in `url`. If the other server is correct, set its address in `url`"
         )
     return str(target)
 
@@ -191,7 +190,7 @@ _LINK: Final = re.compile(r"<([^<>]*)>\s*;[^,<]*?\brel\s*=\s*\"?next\b\"?", re.I
 _HAS_MORE_PATHS: Final = ("has_more", "hasMore", "meta.has_more", "paging.has_more")
 
 
-_PAGING_HINT: Final = "set page_parameter, next_link or cursor of this source"
+_PAGING_HINT: Final = "Set page_parameter, next_link or cursor of this source"
 _COMMON_PAGE_SIZES: Final = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000})
 """Common page sizes. If the number of items on a page is one of these, the page may not be the last page."""
 _TOTAL_PATHS: Final = ("total", "total_count", "totalCount", "meta.total", "paging.total", "pagination.total")
@@ -253,15 +252,15 @@ def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -
         (value for path in _TOTAL_PATHS for value in collect_values(document, path) if _is_count(value)), None
     )
     if says_more or (total is not None and total > items):
-        return f"the page has {plural(items, 'item')} and reports further items; {_PAGING_HINT}"
+        return f"the page has {plural(items, 'item')} and reports further items. {_PAGING_HINT}"
     has_paging_keys = any(
         collect_values(document, path) for path in (*_HAS_MORE_PATHS, *settings.next_link, *settings.cursor)
     )
     is_full = items == settings.size if settings.size_parameter is not None else items in _COMMON_PAGE_SIZES
     if has_paging_keys or total is not None or not is_full:
         return None
-    count = f"{plural(items, 'item')}, as many as a full page"
-    return f"the page has {count} and no link to a next page, but there may be more items; {_PAGING_HINT}"
+    count = f"{plural(items, 'item')} (a full page)"
+    return f"the page has {count} and no link to a next page, but there may be more items. {_PAGING_HINT}"
 
 
 def _is_count(value: Any) -> bool:
@@ -275,10 +274,10 @@ def find_items(document: Any, settings: HttpTraffic, url: str) -> list[Any]:
             if isinstance(value, list):
                 return cast("list[Any]", value)
     keys = list(cast("dict[str, Any]", document)) if isinstance(document, dict) else []
-    shown_keys = ", ".join(key for key in keys[:20] if re.fullmatch(r"[A-Za-z_]{1,30}", key)) or "no names"
+    shown_keys = ", ".join(key for key in keys[:20] if re.fullmatch(r"[A-Za-z_]{1,30}", key)) or "not shown"
     raise SourceUnavailable(
-        f"{strip_url_secrets(url)}: no list of items at traffic.items = {', '.join(settings.items)}; "
-        f"the page has {shown_keys}"
+        f"{strip_url_secrets(url)}: no list of items at traffic.items = {', '.join(settings.items)}. "
+        f"The keys of the page are {shown_keys}"
     )
 
 
@@ -365,7 +364,7 @@ class HttpTrafficSource:
             if next_page_url is None or (next_page_url in requested and not items):
                 return
             if next_page_url in requested:
-                raise SourceUnavailable(f"{self.name}: page {number + 1} gives an earlier page as its next page")
+                raise SourceUnavailable(f"{self.name}: page {number + 1} links to an earlier page as its next page")
             url, last_sha256 = next_page_url, page.sha256
         raise ConfigError(
             f"traffic.most_pages = {self._settings.most_pages:,}: {self.name} has more pages, which Lookout did "

@@ -239,8 +239,8 @@ def _build_no_time_warning(place: str, source_item: Any, fields: Fields) -> Sour
     value = next(find_values(source_item, fields.completed_at), None)
     shown = "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
     if shown and len(shown) <= _MAX_SHOWN_CHARACTERS and is_impersonal_id(shown):
-        order = ": no row shows whether the day or the month comes first" if is_date_ambiguous(value) else ""
-        detail += f"; the first value is {shown}{order}"
+        order = ", but no row shows whether the day or the month comes first" if is_date_ambiguous(value) else ""
+        detail += f". The first value is {shown}{order}"
     return _build_unreadable_warning(place, detail, UnusableReason.NO_TIME)
 
 
@@ -308,9 +308,7 @@ class Visits:
             return None
         if not self._window.contains(row.time):
             return None
-        detail = (
-            f"one message without the id of its conversation at {format_first_paths(self._fields.conversation_id)}"
-        )
+        detail = f"the message has no conversation id at {format_first_paths(self._fields.conversation_id)}"
         warning = _build_unreadable_warning(row.place, detail, UnusableReason.UNPAIRED, row.time)
         return LocatedRecord((row.place,), warning)
 
@@ -367,7 +365,7 @@ def _parse_item(
 
 def _build_invalid_warning(place: str, error: ValidationError, at: datetime) -> SourceWarning:
     keys = sorted({str(detail["loc"][0]) for detail in error.errors() if detail["loc"]})
-    detail = f"a value that cannot be stored: {', '.join(keys)}"
+    detail = f"Lookout cannot store the value of: {', '.join(keys)}"
     return _build_unreadable_warning(place, detail, UnusableReason.INVALID, at)
 
 

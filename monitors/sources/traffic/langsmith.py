@@ -57,7 +57,7 @@ class LangSmithTrafficSource:
                 if cursor is None:
                     return
                 if cursor in cursors:
-                    raise SourceUnavailable(f"{self.name}: the pages of the project repeat")
+                    raise SourceUnavailable(f"{self.name}: LangSmith returned the same page cursor twice")
                 cursors.add(cursor)
 
     async def check_readable(self, now: datetime) -> None:

@@ -111,7 +111,7 @@ class PageTrafficSource:
             links = [_Link(**link) for link in list_page["links"]]
             if not links and not yielded_urls:
                 raise SourceUnavailable(
-                    f"{self.name}: no link to a conversation found; if the page has links, set "
+                    f"{self.name}: the page shows no link to a conversation. If the page has such links, set "
                     "traffic.selectors.link"
                 )
             for link in links:
@@ -122,9 +122,11 @@ class PageTrafficSource:
             if next_address is None or next_address in requested:
                 return
             if not self._is_same_host(next_address):
-                raise SourceUnavailable(f"{self.name}: the next page is on another host, which is not configured")
+                raise SourceUnavailable(f"{self.name}: the next page is not on the host of this source's `url`")
             address = next_address
-        raise ConfigError(f"traffic.most_pages = {self._settings.most_pages:,}: {self.name} has more pages")
+        raise ConfigError(
+            f"traffic.most_pages = {self._settings.most_pages:,}: {self.name} has more pages. Raise this limit"
+        )
 
     async def _read_list_page(self, browser: ScriptRunner, address: str) -> dict[str, Any]:
         try:
@@ -135,7 +137,7 @@ class PageTrafficSource:
     async def _read_conversation_page(self, browser: ScriptRunner, link: _Link) -> LocatedItem | SourceWarning:
         place = strip_secrets(link.url)
         if not self._is_same_host(link.url):
-            return _build_page_warning(place, "is on another host")
+            return _build_page_warning(place, "the page is not on the host of this source's `url`")
         try:
             page = await browser.evaluate(link.url, load_page_script(), self._build_script_argument("conversation"))
         except BrowserMissing as error:

@@ -101,7 +101,7 @@ class Fields(BaseModel):
     error: Paths = _build_traffic_paths_field(
         "error",
         (
-            "the error that occurred instead of a reply. The question then counts as unanswered; this is not a "
+            "the error that occurred instead of a reply. The question then counts as unanswered. This is not a "
             "fault of the log"
         ),
     )
@@ -115,7 +115,7 @@ class Fields(BaseModel):
         "latency_ms", "time from the question to the reply, in milliseconds"
     )
     latency_s: Paths = _build_traffic_paths_field(
-        "latency_s", "time from the question to the reply, in seconds; used if there is no latency_ms"
+        "latency_s", "time from the question to the reply, in seconds. It is used if there is no latency_ms"
     )
     app_version: Paths = _build_traffic_paths_field("app_version", "the application's version")
     user: Paths = _build_traffic_paths_field("user", "the user. Lookout stores the user only as a pseudonym")
@@ -191,7 +191,7 @@ class FileTraffic(_SourceSettings):
     )
     format: FileFormat = Field(
         default=FileFormat.BY_SUFFIX,
-        description="format of the files. by-suffix decides by the suffix of each file name",
+        description="format of the files. by-suffix: the suffix of each file name determines the format",
     )
     endpoint_url: HttpUrl | None = Field(
         default=None,

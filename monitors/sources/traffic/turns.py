@@ -114,10 +114,10 @@ def _build_no_question_error(reading: _ItemMessages, fields: Fields) -> Unusable
     if any(message.side is Side.CONTEXT for message in reading.messages):
         return UnusableItem(
             UnusableReason.NO_CONVERSATION,
-            "the item is the result of a tool or a search, without user messages",
+            "the item is the result of a tool or a search and has no user messages",
         )
     paths = f"{format_first_paths(fields.turns)} or {format_first_paths(fields.user_text)}"
-    return UnusableItem(UnusableReason.NO_QUESTION, f"no text of a user at {paths}")
+    return UnusableItem(UnusableReason.NO_QUESTION, f"the item has no user text at {paths}")
 
 
 def _build_no_reply_error(reading: _ItemMessages, fields: Fields) -> UnusableItem:
@@ -132,7 +132,7 @@ def _build_no_reply_error(reading: _ItemMessages, fields: Fields) -> UnusableIte
         )
     return UnusableItem(
         UnusableReason.NO_REPLY_PLACE,
-        f"no reply at {format_first_paths(fields.reply_text)} or in the messages of the item",
+        f"the item has no reply at {format_first_paths(fields.reply_text)} or in its messages",
     )
 
 
@@ -322,7 +322,7 @@ def _build_turn(draft: _TurnDraft, source_item: Any, fields: Fields, *, is_last:
 
 
 def _is_reply_marked_as_question(places: tuple[Any, ...], fields: Fields) -> bool | None:
-    """Return whether the source marks the reply as a question of the app, or ``None`` if it has no such mark."""
+    """Return whether the source marks the reply as a question to the user. Without such a mark, return ``None``."""
     flags = [
         is_flag_set(place, fields.is_question)
         for place in places

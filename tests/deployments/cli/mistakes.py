@@ -67,7 +67,7 @@ GROUPS: Final[Mapping[str, tuple[Mistake, ...]]] = {
             typed="lookout doctor https://bot.example.invalid",
             seen="""\
 https://bot.example.invalid: the host name cannot be resolved
-What to do: open the address on this machine; check its spelling, the network
+What to do: open the address on this machine. Check its spelling, the network
   and the proxy, and whether the app runs""",
             code=1,
             to_do="Copy the address from a browser that shows the chat.",
@@ -88,7 +88,7 @@ http://{NOBODY}: the port is closed (ERR_CONNECTION_REFUSED). Check that the
             typed=f"lookout verify http://{PAGE}/chat --suite suite.jsonl",
             seen=f"""\
  INCONCLUSIVE   nothing was graded
-Why       the app did not serve: unreachable: http://{PAGE}/chat answered
+Why       the app was not available: unreachable: http://{PAGE}/chat answered
           HTTP 404""",
             code=3,
             to_do="Copy the address from a browser that shows the chat. The line `Next` has a command for details.",
@@ -117,11 +117,11 @@ https://{PAGE}/docs: the server does not use https (ERR_SSL_PROTOCOL_ERROR).
             title="The page is not a chat",
             typed=f"lookout doctor http://{PAGE}/docs",
             seen="""\
-no usable message box: page titled 'API docs', no text box, text 'Nothing to ask
-  here.'
+the page has no usable message box: title 'API docs', no text box, text 'Nothing to
+  ask here.'
 What to do: check that the chat is at this address. If the address is right, open
-  the picture and write the missed selectors under [targets.NAME.probe.selectors]: message_box,
-  send, answer""",
+  the screenshot and set the missing selectors (message_box, send, answer) under
+  [targets.NAME.probe.selectors]""",
             code=3,
             to_do="Many applications show their chat on another page. Give the address of that page.",
             part=True,
@@ -130,7 +130,7 @@ What to do: check that the chat is at this address. If the address is right, ope
             title="The page asks to sign in",
             typed=f"lookout doctor http://{PAGE}/login",
             seen="""\
-the page shows a login form instead of the chat: page titled 'Sign in', no text box, text 'Go'
+the page shows a login form instead of the chat: title 'Sign in', no text box, text 'Go'
 What to do: if the page asks for a login, configure [targets.NAME.login] in
   lookout.toml (docs/login.md)""",
             code=3,
@@ -165,7 +165,7 @@ broken  Space of bot  the Hub answered HTTP 401 for acme/bot. Check the name of
             typed="lookout doctor --no-alert",
             seen="""\
 Space of bot  acme/bot: RUNNING_BUILDING
-→ wait until the Space runs; a run waits up to""",
+→ wait until the Space runs. A run waits up to""",
             code=0,
             to_do="Wait until the Space runs. A run waits for at most `probe.readiness.deadline_s` seconds.",
             files={"lookout.toml": SPACE},
@@ -178,8 +178,8 @@ Space of bot  acme/bot: RUNNING_BUILDING
             title="No suite is given",
             typed=f"lookout verify http://{PAGE}/docs",
             seen="""\
-lookout: to verify an address, also give a file with questions and right
-  answers: --suite FILE. `lookout init` creates a first suite; docs/suite.md
+lookout: to verify an address, also give --suite FILE, a file with questions
+  and right answers. `lookout init` creates a first suite. docs/suite.md
   explains the format""",
             code=2,
             to_do="Give the path of a suite. A good first suite has ten questions whose right answers you know.",
@@ -195,7 +195,7 @@ lookout: to verify an address, also give a file with questions and right
             title="A case has no severity",
             typed=f"lookout verify http://{PAGE}/docs --suite mine.jsonl",
             seen="""\
-lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
+lookout: {folder}/mine.jsonl cannot be used because of 1 bad line:
   line 2: "severity" is missing; accepted: 1 (minor), 2 (major) or 3 (critical: alerts at once)""",
             code=2,
             to_do="Add a severity, which states how bad a wrong answer is. Severity 3 sends an alert at once.",
@@ -205,7 +205,7 @@ lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
             title="A line is broken JSON",
             typed=f"lookout verify http://{PAGE}/docs --suite mine.jsonl",
             seen="""\
-lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
+lookout: {folder}/mine.jsonl cannot be used because of 1 bad line:
   line 2: broken JSON at column 94: Expecting ',' delimiter""",
             code=2,
             to_do="Write one complete JSON object on each line. `lookout gold check mine.jsonl` lists all faults at once.",
@@ -215,7 +215,7 @@ lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
             title="Two cases have the same id",
             typed=f"lookout verify http://{PAGE}/docs --suite mine.jsonl",
             seen="""\
-lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
+lookout: {folder}/mine.jsonl cannot be used because of 1 bad line:
   line 2: line 1 already has the id "wait"; use each id once""",
             code=2,
             to_do="Give the new case another id. By its id, Lookout links the results of a case over all runs.",
@@ -237,7 +237,7 @@ lookout: {folder}/mine.csv is a table, but a suite must be JSON lines. To conver
             typed=f"lookout verify http://{PAGE}/docs --suite mine.json",
             seen="""\
 lookout: {folder}/mine.json is a JSON array, but a suite must be JSON lines (one
-  object on each line). `jq -c '.[]'` converts it; for an array of another
+  object on each line). Convert it with `jq -c '.[]'`. For an array of another
   project, use `lookout gold import`""",
             code=2,
             to_do="If the objects have the keys of a suite, run `jq -c '.[]' mine.json > mine.jsonl`.",
@@ -258,7 +258,7 @@ lookout: {folder}/mine.jsonl has no cases; write one JSON object on each line, o
         Mistake(
             title="The file does not exist",
             typed="lookout nightly",
-            seen="lookout: lookout.toml does not exist; `lookout init` creates it; for another file, use --config",
+            seen="lookout: lookout.toml does not exist. Create it with `lookout init`, or choose another file with --config",
             code=2,
             to_do="Run `lookout init` to create the file. `lookout demo` and `lookout doctor URL` work without it.",
         ),
@@ -312,8 +312,8 @@ optional  judge  claude-sonnet-5-5: off, because ANTHROPIC_API_KEY is not set
 lookout: SLACK_SIGNING_SECRET is not set. Lookout needs it to check that a request
   comes from Slack. Find it in the Slack app's settings: Basic Information,
   Signing Secret
-SLACK_BOT_TOKEN is not set: alerts.slack_buttons needs a bot token, because a
-  webhook has no buttons""",
+SLACK_BOT_TOKEN is not set: alerts.slack_buttons needs a bot token, because
+  buttons do not work with a webhook""",
             code=2,
             to_do="Set both variables. [Slack's buttons](operations.md#slacks-buttons) describes where to find their values.",
             files={"lookout.toml": f'{TOML}[alerts]\nslack_channel = "#oncall"\nslack_buttons = true\n'},
@@ -365,9 +365,9 @@ broken  alerts, bot  the test message did not arrive
             title="There is no browser",
             typed="lookout doctor --no-alert",
             seen="""\
-broken  browser  Chromium was not found. Run `lookout browser install`, or install
-  the package chromium-headless-shell or chromium, or set CHROMIUM_PATH
-  (probe.browser_path) to the path of a Chromium
+broken  browser  Chromium was not found. Run `lookout browser install`. Or install
+  the package chromium-headless-shell or chromium. Or set CHROMIUM_PATH
+  (probe.browser_path) to the path of Chromium
 → lookout browser install""",
             code=4,
             to_do="Run `lookout browser install`, or `lookout doctor --fix`, which also applies the other safe fixes.",
@@ -391,8 +391,8 @@ The browser may be damaged or have the wrong version. Run `lookout browser insta
             title="Two installations share a data folder",
             typed="lookout up",
             seen="""\
-lookout: another `lookout up` or `lookout receive` already uses {folder}/data; stop it
-  first, or set another data_folder""",
+lookout: another `lookout up` or `lookout receive` already uses {folder}/data.
+  Stop it first, or set another data_folder""",
             code=2,
             to_do="Set another `data_folder` for the second installation, because only one can use a data folder.",
             files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
@@ -402,8 +402,8 @@ lookout: another `lookout up` or `lookout receive` already uses {folder}/data; s
             title="The port is taken",
             typed="lookout site --port 7860",
             seen="""\
-lookout: the site cannot listen on port 7860 (address already in use); stop the
-  program that uses it, or choose another port with --port""",
+lookout: the site cannot listen on port 7860 (address already in use). Stop the
+  program that uses this port, or choose another port with --port""",
             code=2,
             to_do="`ss -ltnp` lists programs with their ports. `lookout up` uses `--port` and the next two ports.",
             files={"lookout.toml": TOML},
@@ -431,7 +431,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop the
         Mistake(
             title="The clock is wrong",
             typed="lookout doctor --no-alert",
-            seen="→ set the clock with NTP: signatures of Slack and webhooks are refused if it is\n  wrong by more than 300 s",
+            seen="→ set the clock with NTP. If the clock is wrong by more than 300 s, signatures of\n  Slack and webhooks are refused",
             code=4,
             to_do="On most systems, `timedatectl set-ntp true` turns NTP on.",
             files={"lookout.toml": TOML.replace("/docs", "/late")},
@@ -441,8 +441,8 @@ lookout: the site cannot listen on port 7860 (address already in use); stop the
             title="A Python library is missing or damaged",
             typed="lookout sql 'from runs'",
             seen="""\
-lookout: the library duckdb is not as Lookout needs it (No module named
-  'duckdb') in {prefix}. To install it:""",
+lookout: the library duckdb cannot be imported (No module named 'duckdb') from
+  {prefix}. To install the right version:""",
             code=2,
             to_do="Run the command in the next line of the output. It installs the library for the Python of `lookout`.",
             part=True,
@@ -467,7 +467,7 @@ lookout: no Prefect server answers at http://localhost:9/api (from PREFECT_API_U
             typed="lookout report",
             seen="""\
 lookout: this folder has no lookout.toml and no data folder .lookout. Create a data
-  folder with `lookout verify` or `lookout demo`, or name another place with
+  folder with `lookout verify` or `lookout demo`, or give another path with
   --config or --data-folder""",
             code=2,
             to_do="First run `lookout doctor` on your page, then `lookout verify`, then `lookout report`.",

@@ -134,7 +134,7 @@ def test_what_the_journal_had_lost_before_is_named_after_the_restore(folder):
     (folder / ".lookout" / "journal" / "_damaged" / "run-1__x.jsonl").write_text("half", encoding="utf-8")
     assert lookout("backup", "saved.tar.gz", cwd=folder).returncode == 0
     done = lookout("restore", "saved.tar.gz", "--moved", "--data-folder", "new", cwd=folder)
-    assert (done.returncode, "_damaged/run-1__x.jsonl was damaged and set aside earlier" in done.stdout) == (
+    assert (done.returncode, "_damaged/run-1__x.jsonl is damaged, so Lookout moved it" in done.stdout) == (
         4,
         True,
     )

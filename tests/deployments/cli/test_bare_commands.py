@@ -185,7 +185,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "bisect": (
         (*("bot", "--commit", "a", "--commit", "b", "--good", "a", "--bad", "b", "--case", "room"), *AWAY),
         3,
-        "The first bad build is not known: no build gave a gradable answer",
+        "The first bad build is not known: no build gave an answer that Lookout can grade",
     ),
     "shrink": (("room",), 0, "Lookout could not remove any word of the question"),
     "watch": (("bot", "--once"), 0, "bot"),
@@ -204,7 +204,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "warehouse pictures": ((), 0, "Deleted 0 screenshots"),
     "warehouse export": (("out", "--since", "2026-03-01", "--until", "2026-03-02"), 0, "files"),
     "backup": (("saved.tar.gz",), 0, "saved.tar.gz"),
-    "restore": (("saved.tar.gz",), 2, "is not empty"),
+    "restore": (("saved.tar.gz",), 2, "is not an empty folder"),
     "alerts list": (("--all",), 0, KIND_WORDS[IncidentKind.GATE_FAIL]),
     "alerts silences": ((), 0, ""),
     "gold build": (("--facts", "facts.json", "--out", "built.jsonl"), 0, "built.jsonl"),
@@ -217,7 +217,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "gold review": (("drafted.jsonl", "--suite", "suite.jsonl", "--as", "asha"), 0, "Added to suite.jsonl: 0"),
     "gold grow": ((), 0, ""),
     "gold push": (("langsmith:gold",), 2, "the environment variable LANGSMITH_API_KEY is missing or empty"),
-    "gold pull": (("langfuse:gold",), 2, "needs the table [langfuse]"),
+    "gold pull": (("langfuse:gold",), 2, "add the table [langfuse]"),
     "gold starter": (("adversarial",), 0, "adversarial"),
 }
 """Commands that end on their own, with their arguments, exit codes and output."""

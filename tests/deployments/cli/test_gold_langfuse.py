@@ -123,7 +123,7 @@ def test_pages_without_a_stable_order_end_the_pull_and_change_nothing(owner: Own
     before = owner.suite()
     owner.langfuse.at_border = at_border
     done = owner.gold("pull", "--prune", "--yes")
-    assert (done.returncode, "run the command again" in done.stderr) == (4, True), done.stdout + done.stderr
+    assert (done.returncode, "Run the command again" in done.stderr) == (4, True), done.stdout + done.stderr
     assert owner.suite() == before
     owner.langfuse.at_border = ""
     assert owner.gold("pull", "--prune", "--yes").returncode == 0

@@ -109,7 +109,7 @@ def test_a_second_reviewer_reads_who_answered_before(folder, review):
     first = review(folder, share=1, by="asha", keys="y\nq\n")
     assert "Already answered" not in first
     second = review(folder, share=1, by="ben", keys="u\nq\n")
-    assert "Already reviewed by asha; your verdict is stored as the second." in second
+    assert "Already reviewed by asha. Your verdict is the second one." in second
     assert [row[1:3] for row in labels(folder)] == [("right", "asha"), ("unsure", "ben")]
 
 

@@ -110,13 +110,13 @@ def test_a_healthy_agent_passes_and_is_rated_four_or_better(lookout: Lookout, tm
     assert report.rubric is not None
     assert report.rubric.mean >= 4.0
     assert len(ratings(cases)) == len(cases) == 12
-    assert "Nothing was reported." in done.stderr
+    assert "There are no failures." in done.stderr
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--judge"], "--judge only with --agent"),
+        (["--judge"], "--judge needs --agent"),
         (["--agent", "--judge-url", "http://127.0.0.1:9"], "needs --judge"),
     ],
 )

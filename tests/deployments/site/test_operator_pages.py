@@ -165,7 +165,7 @@ def test_an_incident_shows_its_story(site, snapshot):
     It shows what was detected and when, why a message was sent, and the redacted question, gold and answer.
     """
     shown = data(site, f"/incidents/{USER_0}")
-    assert [line["text"].partition(",")[0] for line in shown["story"]] == ["open", "sent"]
+    assert [line["text"].partition(",")[0] for line in shown["story"]] == ["open", "alert message"]
     assert "first seen" in shown["story"][1]["text"]
     assert {line["run_id"] for line in shown["story"]} == {"run-1"}
     assert {name: shown["evidence"][name] for name in ("asked", "expected", "answered")} == snapshot
@@ -409,7 +409,7 @@ def test_a_second_reviewer_reads_who_answered_before(site, asha):
     assert "Already reviewed" not in asha.post("/review/answer", answer=key, verdict="right").json()["done"]
     asha.post("/review/name", name="ben")
     second = asha.post("/review/answer", answer=key, verdict="unsure").json()["done"]
-    assert "Already reviewed by asha; your verdict is stored as the second." in second
+    assert "Already reviewed by asha. Your verdict is the second one." in second
     assert site.store.query("select done_by from labels order by given_at").rows == (("asha",), ("ben",))
 
 
@@ -490,7 +490,7 @@ def test_a_yes_makes_a_draft_gold(site, asha, tmp_path):
     [
         ({"word": "yes", "gold": "₹80,000 per eye"}, "but the clause does not"),
         ({"word": "yes", "question": f"What may {PERSONAL} claim for a cataract?"}, "personal data"),
-        ({"word": "yes", "type": "no type!"}, "Not a valid case"),
+        ({"word": "yes", "type": "no type!"}, "The case is not valid"),
         ({"word": "perhaps"}, "yes or no"),
     ],
 )

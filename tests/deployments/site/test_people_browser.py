@@ -77,8 +77,8 @@ async def test_each_decision_is_one_press(chromium, site, width, button, state):
 async def test_a_silence_is_made_and_ended(chromium, site, width):
     """A silence is created and ended without leaving the incident."""
     async with opened(chromium, site.address + INCIDENT, width=width) as (page, _):
-        await page.get_by_text("Silence it").click()
-        await page.get_by_label("Send no alerts about it for").select_option("7d")
+        await page.get_by_text("Silence this incident").click()
+        await page.get_by_label("Send no alerts about this incident for").select_option("7d")
         await page.get_by_role("button", name="Silence", exact=True).click()
         await page.get_by_role("button", name="End this silence").click()
         assert "me ended the silence" in await page.locator(".flash").inner_text()

@@ -280,7 +280,7 @@ async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapsho
         == ()
     )
     (message,) = slack.messages
-    assert "score 0.612, in which" in said(slack)
+    assert "weighted score 0.612" in said(slack)
     assert "https://lookout.example/run-1" in said(slack)
     assert (message.edits, message.metadata["event_payload"]["id"]) == (5, first_id)
     assert format_messages(slack.messages) == snapshot

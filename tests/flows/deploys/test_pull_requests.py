@@ -108,7 +108,7 @@ def test_production_and_runs_of_no_pull_request_post_nothing(tmp_path, prefect_e
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [("", "has the repository acme/helpdesk"), (TRIGGER, "pull-requests: write")],
+    [("", "Add acme/helpdesk to"), (TRIGGER, "pull-requests: write")],
     ids=["a repository of nobody's", "can only read"],
 )
 @pytest.mark.whole_only

@@ -115,7 +115,8 @@ def test_every_message_about_a_drill_begins_with_the_word(failed):
 def test_no_target_may_have_the_name_of_the_shadow_target():
     """A target with the name of the drill's shadow target is rejected, because scores exclude its data."""
     with pytest.raises(
-        ConfigError, match="targets: choose another target name: Lookout stores its drills under lookout-drill"
+        ConfigError,
+        match="targets: choose another target name: lookout-drill is reserved for the drills of Lookout",
     ):
         parse_config({"targets": {DRILL_TARGET: {"url": "http://x", "suite": "s"}}}, "here")
 

@@ -231,7 +231,7 @@ ENDINGS = [
     ([WRONG, WRONG, RIGHT, WRONG], "max_questions = 3\n", "fails 2 of 3", ""),
     ([WRONG, RIGHT], "", "right 5 of 5", ""),
     ([WRONG, WRONG, LOOSE], "", "fails 1 of 5, 4 could not be graded", ""),
-    ([WRONG, WRONG, "I am sorry, I cannot answer that."], "", "fails 5 of 5, 4 in another way than before", ""),
+    ([WRONG, WRONG, "I am sorry, I cannot answer that."], "", "fails 5 of 5, 4 with another failure kind", ""),
     ([WRONG, FAULT], "", "asked 3 times, 3 without an answer", "The other cases were not asked again"),
 ]
 

@@ -58,7 +58,7 @@ def test_rules_grade_severity_but_no_facts(replies, severe, found):
     ]
     assert [(stratum.graded, stratum.failures) for stratum in weighing.count_rule_failures_by_stratum()] == [found]
     assert [(stratum.graded, stratum.failures) for stratum in weighing.count_fact_failures_by_stratum()] == [(0, 0)]
-    assert not weighing.is_graded("talk")
+    assert not weighing.is_fully_graded("talk")
 
 
 GOLD = GoldCase(

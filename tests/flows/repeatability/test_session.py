@@ -117,7 +117,7 @@ def test_the_time_that_is_up_ends_the_session_between_pairs(tmp_path, snapshot):
     ("more", "said"),
     [
         ("[targets.demo.repeatability]\ncases = 0\n", "targets.demo.repeatability.cases is 0"),
-        ("", "uses jobs"),
+        ("", 'probe.driver is "job"'),
     ],
 )
 def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):

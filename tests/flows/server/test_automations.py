@@ -180,7 +180,7 @@ async def test_only_runs_that_could_not_start_are_alerted_by_the_server(client, 
 
     assert await asyncio.to_thread(slack.wait_until, lambda: len(alerted_runs()) == 2, 120.0), runs
     assert alerted_runs() == {"1", "many"}
-    assert all("could not begin" in message.text for message in slack.messages)
+    assert all("could not start" in message.text for message in slack.messages)
 
 
 INTERRUPTED = """
@@ -249,7 +249,7 @@ async def test_a_server_that_does_not_know_its_pages_names_the_command_that_show
             assert await asyncio.to_thread(slack.wait_until, lambda: bool(slack.messages), 120.0)
             (run,) = await client.read_flow_runs()
         (message,) = slack.messages
-        assert message.text.endswith(f"The state of the run says what is wrong: prefect flow-run inspect {run.id}")
+        assert message.text.endswith(f"The state of the run shows the error: prefect flow-run inspect {run.id}")
     finally:
         server.terminate()
         await server.wait()

@@ -89,7 +89,9 @@ def test_a_target_is_asked_by_one_run_at_a_time_and_a_killed_run_frees_it(prefec
         lines = {process: process.stdout.readline() for process in (first, second, third)}
         (holder,) = (process for process, line in lines.items() if line == "holding\n")
         waiting = [process for process in lines if process is not holder]
-        assert {lines[process] for process in waiting} == {f"{target}: waiting for the run that asks it now\n"}
+        assert {lines[process] for process in waiting} == {
+            f"{target}: waiting until another run of this target ends\n"
+        }
         print(file=holder.stdin, flush=True)
         assert holder.stdout.readline() == "over\n"
         with selectors.DefaultSelector() as selector:

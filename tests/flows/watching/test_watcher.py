@@ -177,7 +177,7 @@ async def test_without_prefect_the_watcher_reads_the_log_itself(config, slack, m
         await until(is_stored)
         append(config, 1)
         await until(is_alerted)
-        assert any("the watcher itself reads the logs" in line for line in lines)
+        assert any("this process reads the logs itself" in line for line in lines)
     assert count_stored(config) == (2, 1)
 
 

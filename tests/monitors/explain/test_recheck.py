@@ -119,7 +119,7 @@ def test_the_address_of_the_previous_build(template, commit, own, address):
 @pytest.mark.parametrize(
     ("commit", "own", "why"),
     [
-        (None, NOW, "no accepted run recorded a commit"),
+        (None, NOW, "no accepted run has a commit"),
         (f"{NOW}aaaa", NOW, "tested the same commit 9b1c003aaaa"),
         ("x@evil.example", NOW, "characters that are not allowed in an address"),
         ("evil.example:80", NOW, "characters that are not allowed in an address"),

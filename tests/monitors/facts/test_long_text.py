@@ -66,7 +66,7 @@ def test_an_answer_of_which_a_part_was_not_read_is_not_called_clean():
     grader, case = DisclosureGrader(), build_case()
     clean = grader.grade(case, build_exchange(long_text("", "ravi@example.com", "")))
     assert isinstance(clean, Abstained)
-    assert "characters in the middle were not read" in clean.reason
+    assert "characters in the middle" in clean.reason
     leaking = grader.grade(case, build_exchange(long_text("", "", "call 98765 43210")))
     assert isinstance(leaking, Judged)
     assert not leaking.passed

@@ -115,7 +115,7 @@ async def test_one_that_is_deleted_again_and_again_is_given_up(github):
             github.says(format_body(said()), BOT)
 
     github.wrong.before_answering = instead
-    with pytest.raises(NotifyTransient, match="deletes the comment each time"):
+    with pytest.raises(NotifyTransient, match="deletes the comment at each attempt"):
         await post(github, said())
 
 

@@ -127,7 +127,7 @@ def test_a_table_may_leave_out_ids_and_severities_and_say_more(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("id,answer\na,b\n", "the header has no column question and no gold"),
+        ("id,answer\na,b\n", "missing columns: question, gold"),
         ("question,gold\na,b,c\n", "row 1 has 3 cells, but the header has 2"),
         ('question,gold\na,"b\n', "row 2"),
         ("question,gold,expected_refusal\na,b,perhaps\n", 'row 1: "expected_refusal" "perhaps" is not valid'),

@@ -48,7 +48,7 @@ def test_joining_again_changes_nothing(tmp_path):
 
 
 def test_an_anonymous_acceptance_joins_nothing(tmp_path):
-    with pytest.raises(GoldSetError, match="was not reviewed"):
+    with pytest.raises(GoldSetError, match="a person must review"):
         append_case_if_new(tmp_path / "suite.jsonl", draft_gold_case())
     assert not (tmp_path / "suite.jsonl").exists()
 

@@ -74,9 +74,9 @@ def test_the_way_is_held_against_the_shortest(
 
 
 UNKNOWN = [
-    (Evidence(), {"shortest_path": 2}, "Lookout did not see the steps"),
-    (Evidence(steps=calls("a"), hops=1), {"severity": "high"}, "the limit of steps is unknown"),
-    (Evidence(steps=calls("a"), hops=1, steps_cut=True), {"shortest_path": 2}, "Lookout did not see all steps"),
+    (Evidence(), {"shortest_path": 2}, "Lookout did not receive the agent's steps"),
+    (Evidence(steps=calls("a"), hops=1), {"severity": "high"}, "the maximum number of steps is unknown"),
+    (Evidence(steps=calls("a"), hops=1, steps_cut=True), {"shortest_path": 2}, "Lookout did not receive all steps"),
 ]
 
 

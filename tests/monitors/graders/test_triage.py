@@ -137,9 +137,9 @@ def test_reference_answers_pass_their_own_graders():
 @pytest.mark.parametrize(
     ("report", "kind", "reason"),
     [
-        ("", FailureKind.FORMAT, "says nothing"),
+        ("", FailureKind.FORMAT, "is empty"),
         ("## Severity\nTBD\n## Root cause\n<cause>\n## Fix\nN/A", FailureKind.FORMAT, "no required part"),
-        ("Severity: high\nFiles: jobs/export.py, jobs/lock.py", FailureKind.FORMAT, "no root cause and no fix"),
+        ("Severity: high\nFiles: jobs/export.py, jobs/lock.py", FailureKind.FORMAT, "neither a root cause nor a fix"),
         (f"Root cause: {ROW['issue_body']} {ROW['issue_title']}", FailureKind.FORMAT, "only repeats the issue"),
         (GOOD.replace("jobs/export.py:31, jobs/lock.py", ", ".join(FILES)), FailureKind.POOR_TRIAGE, "2 of 2 relevant files named, and 120 others"),
         (GOOD.replace("jobs/export.py:31, jobs/lock.py", "jobs/m1.py"), FailureKind.POOR_TRIAGE, "0 of 2 relevant files"),

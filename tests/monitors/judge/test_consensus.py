@@ -57,7 +57,7 @@ def criteria(*answers: int) -> CriteriaReading:
 
 def test_the_lowest_answer_of_the_winning_side_counts_for_each_criterion():
     """For each criterion, the lowest score of the winning side counts; unreadable criteria of a judge are ignored."""
-    unread = CriteriaReading(problem="the judge did not answer the criteria")
+    unread = CriteriaReading(problem="the judge did not grade the criteria")
     readings = [criteria(1, 1, 0), criteria(0, 1, 1), unread]
     passing = [
         opinion(score).model_copy(update={"criteria": reading})

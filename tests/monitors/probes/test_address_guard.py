@@ -145,7 +145,7 @@ INSIDE = ["http://10.0.0.5/", "http://127.0.0.1/", "http://169.254.169.254/lates
 
 @pytest.mark.parametrize("url", INSIDE)
 async def test_f38_a_public_target_leads_nowhere_inside(url: str) -> None:
-    with pytest.raises(AccessDenied, match="that its configuration does not allow") as refused:
+    with pytest.raises(AccessDenied, match="Its configuration does not allow") as refused:
         await AddressGuard([PUBLIC]).check(url)
     assert "probe.allowed_origins" in str(refused.value)
     assert refused.value.blame is Blame.MONITOR
@@ -156,7 +156,7 @@ async def test_f38_a_public_target_leads_nowhere_inside(url: str) -> None:
     "url", ["file:///etc/passwd", "gopher://127.0.0.1:70/_x", "ftp://x/", "javascript:alert(1)", ""]
 )
 async def test_f38_a_non_web_address_is_refused_with_any_configuration(url: str) -> None:
-    with pytest.raises(AccessDenied, match="not a web page"):
+    with pytest.raises(AccessDenied, match="does not begin with http"):
         await AddressGuard([PUBLIC], private_network=True).check(url)
 
 
@@ -228,7 +228,7 @@ async def test_a_private_network_is_open_for_the_targets_own_address_alone(elsew
     with pytest.raises(AccessDenied, match=r"probe\.allowed_origins"):
         await guard.check(elsewhere)
     leads_to[:] = ["169.254.169.254"]
-    with pytest.raises(AccessDenied, match="a link-local address"):
+    with pytest.raises(AccessDenied, match="link-local address"):
         await guard.check(PUBLIC)
 
 
@@ -250,7 +250,7 @@ async def test_f38_an_api_that_redirects_elsewhere_is_refused_before_anything_is
 ) -> None:
     app.to = to
     async with api_of(address_of(app), driver) as asked:
-        with pytest.raises(AccessDenied, match="that its configuration does not allow"):
+        with pytest.raises(AccessDenied, match="Its configuration does not allow"):
             await asked.ask(("hello",))
     assert app.asked == 1
 
@@ -270,7 +270,7 @@ def rebound(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("rebound")
 async def test_f38_a_name_that_leads_inside_is_refused_before_anything_is_sent(inside: Redirecting) -> None:
     async with api_of(address_of(inside, NAME)) as asked:
-        with pytest.raises(AccessDenied, match=rf"leads to {NAME}:\d+, a loopback address"):
+        with pytest.raises(AccessDenied, match=rf"leads to {NAME}:\d+\. .* this loopback address"):
             await asked.ask(("hello",))
     assert inside.asked == 0
     async with api_of(address_of(inside, NAME), private_network=True) as asked:
@@ -281,7 +281,7 @@ async def test_f38_a_name_that_leads_inside_is_refused_before_anything_is_sent(i
 async def test_f97_an_api_that_redirects_to_no_web_page_is_at_fault_itself(app: Redirecting, to: str) -> None:
     app.to = to
     async with api_of(address_of(app)) as driver:
-        with pytest.raises(Unreachable, match="redirects to an address") as refused:
+        with pytest.raises(Unreachable, match="redirects to an") as refused:
             await driver.ask(("hello",))
     assert refused.value.blame is Blame.APP
 
@@ -312,7 +312,7 @@ async def test_f38_a_page_whose_name_leads_inside_is_refused_before_it_is_asked(
     driver_for: MakeDriver, inside: Redirecting
 ) -> None:
     async with driver_for(address_of(inside, NAME)) as driver:
-        with pytest.raises(AccessDenied, match=rf"leads to {NAME}:\d+, a loopback address"):
+        with pytest.raises(AccessDenied, match=rf"leads to {NAME}:\d+\. .* this loopback address"):
             await driver.ask(("hello",))
     assert inside.asked == 0
 
@@ -333,7 +333,7 @@ async def test_f38_a_page_whose_name_changes_for_the_browser_is_refused_where_it
 
     monkeypatch.setattr(socket, "getaddrinfo", changing)
     async with driver_for(address_of(inside, NAME)) as driver:
-        with pytest.raises(AccessDenied, match=rf"leads to {NAME}:\d+, a loopback address"):
+        with pytest.raises(AccessDenied, match=rf"leads to {NAME}:\d+\. .* this loopback address"):
             await driver.ask(("hello",))
     assert inside.asked == 0
     assert asked > 1, "its name was looked up again"
@@ -345,6 +345,6 @@ async def test_f38_a_page_that_redirects_inside_is_refused_before_anything_is_se
 ) -> None:
     app.to = address_of(inside)
     async with driver_for(address_of(app)) as driver:
-        with pytest.raises(AccessDenied, match="a loopback address"):
+        with pytest.raises(AccessDenied, match="loopback address"):
             await driver.ask(("hello",))
     assert inside.asked == 0

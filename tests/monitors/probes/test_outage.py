@@ -51,7 +51,7 @@ async def test_f65_a_restart_is_waited_for() -> None:
 async def test_a_lasting_outage_is_reported_with_its_error() -> None:
     with Restarting(503) as server:
         impatient = SETTINGS.model_copy(update={"outage_patience_s": 0.0})
-        with pytest.raises(NotReady, match=r"did not serve again within 0 s: HTTP 503"):
+        with pytest.raises(NotReady, match=r"was not available again within 0 s: HTTP 503"):
             await wait_until_target_serves_again(at(server), impatient, has_answered=True)
     with pytest.raises(NotReady, match="ConnectError"):
         await wait_until_target_serves_again(at(server), impatient, has_answered=False)
@@ -73,7 +73,7 @@ async def test_the_commit_that_was_verified_must_be_back() -> None:
         settings = SETTINGS.model_copy(update={"readiness": ready})
         await wait_until_target_serves_again(at(server), settings, has_answered=True, commit="abcdef1234")
         assert server.commits == ["abcdef1"]
-        with pytest.raises(NotReady, match="abcdef1 still serves"):
+        with pytest.raises(NotReady, match="abcdef1 is still live"):
             await wait_until_target_serves_again(
                 at(server),
                 settings.model_copy(update={"outage_patience_s": 0.1}),

@@ -55,7 +55,7 @@ def test_deep_input_is_passed_over() -> None:
 
 
 def test_a_bad_pattern_is_named() -> None:
-    with pytest.raises(ValidationError, match="not a regular expression"):
+    with pytest.raises(ValidationError, match="not a valid regular expression"):
         WireRule(url="(")
 
 

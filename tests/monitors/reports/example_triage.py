@@ -258,7 +258,7 @@ def written(*, good: bool = False) -> tuple[Written, ...]:
             5,
             "which no handler of the service turns into a status",
             "right cause and a fix that can be done at once",
-            criteria_problem="the judge's answer to accuracy is missing or not valid",
+            criteria_problem="the judge's grade for accuracy is missing or not valid",
         ),
         Written(
             DEEP, PROSE, three, 4, "gives up at the first empty line", "right cause and file; severity overstated"

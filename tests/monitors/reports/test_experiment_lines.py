@@ -37,7 +37,7 @@ MISSING = [
     (
         RunExperiment(dataset=GOLD, url=URL, unlinked=1),
         (
-            "1 case has no example in langsmith:gold and is not in the experiment; lookout gold push langsmith:gold adds it",
+            "1 case has no example in langsmith:gold and is not in the experiment. To add it, run: lookout gold push langsmith:gold",
         ),
     ),
     (

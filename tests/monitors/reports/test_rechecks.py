@@ -29,7 +29,7 @@ def rechecked(*counts, previous=(), build=PROVED, **changes):
         (SILENT, "asked 5 times, 5 without an answer"),
         (RecheckCount(asked=5, failed=4, no_answer=1), "fails 4 of 5, 1 without an answer"),
         (RecheckCount(asked=5, right=4, ungraded=1), "right 4 of 5, 1 could not be graded"),
-        (RecheckCount(asked=5, failed=5, in_another_way=2), "fails 5 of 5, 2 in another way than before"),
+        (RecheckCount(asked=5, failed=5, in_another_way=2), "fails 5 of 5, 2 with another failure kind"),
         (RecheckCount(), "not asked"),
     ],
 )
@@ -74,7 +74,7 @@ def test_a_message_speaks_of_its_own_cases_alone():
 
 def test_unasked_cases_are_reported_with_the_reason(snapshot):
     """A report has a line for each rechecked case, and then the cases that were not rechecked, with the reason."""
-    previous = PreviousBuild(problem="no accepted run recorded a commit")
+    previous = PreviousBuild(problem="no accepted run has a commit")
     found = rechecked(FAILS, left_out=2).model_copy(update={"previous": previous})
     texts = [format_recheck(one) for one in (found, rechecked(problem="away"), rechecked(FAILS, problem="late"))]
     assert [len(lines) for lines in texts] == [3, 1, 2]

@@ -36,7 +36,7 @@ def case_draft(draft_id: str = "click-1", **changes) -> CaseDraft:
         "failure_kind": "wrong_fact",
         "language": "en",
         "suggested_severity": 2,
-        "severity_reason": "the finding was severity 2: the suite gives this question severity 3",
+        "severity_reason": "the failure has severity 2: the suite gives this question severity 3",
         "finding": "expected 24 months, found 36 months",
     }
     return CaseDraft.model_validate(values | changes)

@@ -120,7 +120,7 @@ def test_a_report_of_another_form_is_damage_and_said_so(tmp_path):
     store = store_with(tmp_path, ("base", {}))
     with store.database.open_for_writing(1) as connection:
         connection.execute("update runs set report = '{\"run_id\": 3}'")
-    with pytest.raises(WarehouseDamaged, match="another form"):
+    with pytest.raises(WarehouseDamaged, match="cannot read a stored report"):
         find_baseline_run(store, "helpdesk", Environment.STAGING, SUITE_SHA)
 
 

@@ -43,7 +43,7 @@ FOUND = PageInspection(
     box=BOX,
     answer_text="[bold]24 months[/] ",
     asked="Hello!",
-    why_asked="the page does not mark the place of answers",
+    why_asked="the page does not mark where answers appear",
     selectors=Selectors(message_box="#box"),
 )
 STRANGE = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=30)

@@ -47,7 +47,7 @@ def test_a_space_that_runs_is_named_with_its_commit_and_the_token_with_whose_it_
         found = checked(server.address, token=TOKEN)
         assert server.tokens == [f"Bearer {TOKEN}"]
     assert found["Space of bot"].found == f"acme/bot: RUNNING, commit {COMMIT[:12]}"
-    assert found[f"HF_TOKEN at {server.address}"].found.startswith("belongs to acme-bot")
+    assert found[f"HF_TOKEN at {server.address}"].found.startswith("the token belongs to acme-bot")
     assert {check.health for check in found.values()} == {Health.GOOD}
 
 
@@ -79,7 +79,7 @@ def test_without_a_token_nobody_is_asked_whose_it_is():
         ({"stage": "PAUSED"}, Health.DOUBTFUL, "PAUSED", "the Space's log"),
         ({"stage": "RUNNING"}, Health.DOUBTFUL, "RUNNING", "targets.bot.probe.readiness.version_url"),
         (404, Health.BROKEN, "HTTP 404 for acme/bot", "targets.bot.space"),
-        (500, Health.BROKEN, "the Hub answered HTTP 500", "perhaps the Hub is down"),
+        (500, Health.BROKEN, "the Hub answered HTTP 500", "whether the Hub is down"),
         (429, Health.BROKEN, "HTTP 429", "HF_TOKEN"),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_judge_that_tells_right_from_wrong_is_good_and_its_price_is_shown(prov
 
 @pytest.mark.parametrize(
     ("verdicts", "words"),
-    [({"passes_all": True}, "it passed the wrong answer"), ({"fails_all": True}, "it failed the right answer")],
+    [({"passes_all": True}, "passed the wrong answer"), ({"fails_all": True}, "failed the right answer")],
 )
 def test_a_judge_that_misses_a_known_answer_is_broken(provider, verdicts, words):
     provider.judge.passes_all = verdicts.get("passes_all", False)

@@ -51,7 +51,7 @@ def test_on_a_real_page_the_smallest_question_becomes_a_draft_and_a_command(tmp_
     assert WRONG in faulty.says(question)
     assert len(question.split()) <= 3
     assert len(faulty.asked) - before <= 40
-    command = shlex.split(said.split("To reproduce it: ", 1)[1])
+    command = shlex.split(said.split("To reproduce the failure: ", 1)[1])
     assert "3 of 3 answers failed" in run(tmp_path, *command[1:], code=1, runner=fork_server.run)
     assert faulty.asked[-3:] == [question] * 3
     listed = run(tmp_path, "gold", "grow")

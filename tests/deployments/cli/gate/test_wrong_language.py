@@ -29,4 +29,6 @@ def test_english_questions_answered_in_german_fail_whether_or_not_the_facts_can_
     assert (done.returncode, run.verdict, reason.decisive) == (1, Verdict.FAIL, True)
     assert reason.case_ids == tuple(f"waiting-{number}" for number in range(6))
     assert reason.text == snapshot
-    assert "the reply is in German, expected English" in done.stderr, "the alert, which is printed without Slack"
+    assert "the reply is in German, but English is expected" in done.stderr, (
+        "the alert, which is printed without Slack"
+    )

@@ -321,7 +321,7 @@ def test_pages_without_a_stable_order_end_the_pull_and_change_nothing(
     assert push(folder, "--yes") == (230, 0)
     before = (folder / "suite.jsonl").read_bytes()
     server.at_border = at_border
-    assert "run the command again" in lookout(folder, "pull", ADDRESS, "--prune", "--yes", code=4)
+    assert "Run the command again" in lookout(folder, "pull", ADDRESS, "--prune", "--yes", code=4)
     assert (folder / "suite.jsonl").read_bytes() == before
     server.at_border = ""
     assert pull(folder, "--prune", "--yes") == (0, 0, 0)

@@ -88,7 +88,7 @@ FILTERS: dict[str, dict[str, Filtered]] = {
     },
     "/review": {"target": Filtered("policy-chat", "policy-chat", "claims-chat")},
     "/review/drafts": {
-        "target": Filtered(TARGET, "Yes, it is gold", "Choose above the target"),
+        "target": Filtered(TARGET, "Yes, it is gold", "Choose a target above"),
         "kind": Filtered("translation", "मोतियाबिंद", "number 1 under"),
     },
     "/review/incidents": {"target": Filtered("claims-chat", "No drafts", "neighbour")},

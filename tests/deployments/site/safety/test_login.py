@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from deployments.site.access import AttemptLimit, build_cookie_name, compute_visitor_key
+from deployments.site.access import AttemptLimit, choose_session_cookie_name, compute_visitor_key
 from deployments.site.serve import build_token_store
 from deployments.site.tokens import Role, SessionSigner
 from tests.deployments.site.safety.guarded_site import guarded_site
@@ -45,7 +45,7 @@ def test_a_session_is_over_when_its_time_is(guarded):
     statuses = [
         guarded.ask(
             "/runs",
-            cookie=f"{build_cookie_name('')}={signer.create_session_cookie(owner, datetime.now(UTC) - ago)}",
+            cookie=f"{choose_session_cookie_name('')}={signer.create_session_cookie(owner, datetime.now(UTC) - ago)}",
         ).status
         for ago in (timedelta(hours=11), timedelta(hours=13))
     ]
@@ -60,7 +60,7 @@ def test_a_logged_out_session_opens_nothing_wherever_it_was_copied_to(guarded):
     cookie, other = guarded.session(), guarded.session()
     form = {"form_token": guarded.form_token(cookie)}
     answer = guarded.ask("/logout", method="POST", form=form, cookie=cookie)
-    assert (answer.status, answer.cookie) == (303, f'{build_cookie_name("")}=""')
+    assert (answer.status, answer.cookie) == (303, f'{choose_session_cookie_name("")}=""')
     assert "Max-Age=0" in answer.headers["set-cookie"]
     assert [guarded.ask("/runs", cookie=one).status for one in (cookie, other)] == [401, 200]
 
@@ -85,7 +85,7 @@ def test_ended_sessions_are_forgotten_after_their_lifetime(tmp_path):
 
 def test_a_login_begins_a_new_session(guarded):
     """A cookie that existed before the login does not become a session."""
-    planted = f"{build_cookie_name('')}=planted"
+    planted = f"{choose_session_cookie_name('')}=planted"
     answer = guarded.ask("/login", method="POST", form={"token": guarded.tokens["read"]}, cookie=planted)
     assert answer.status == 303
     assert answer.cookie not in {planted, guarded.session("read")}
@@ -110,7 +110,10 @@ def test_a_login_begins_a_new_session(guarded):
 )
 def test_a_cookie_that_is_none_of_ours_opens_nothing(guarded, cookie):
     """A cookie that the site did not issue leads to HTTP 401, never to an internal error."""
-    assert guarded.ask("/runs", cookie=f"{build_cookie_name('')}={cookie}".encode().decode("latin-1")).status == 401
+    assert (
+        guarded.ask("/runs", cookie=f"{choose_session_cookie_name('')}={cookie}".encode().decode("latin-1")).status
+        == 401
+    )
 
 
 def test_a_token_that_is_none_of_ours_opens_nothing(tmp_path):

@@ -111,6 +111,6 @@ def test_f100_the_log_counts_what_it_would_repeat():
     assert (
         written
         == ["socket.accept() out of system resource"]
-        + ["socket.accept() out of system resource (59 times more since the last line)"] * 2
+        + ["socket.accept() out of system resource (repeated 59 times since the last line)"] * 2
     )
     assert repeats.filter(logging.LogRecord("asyncio", logging.ERROR, "", 0, "something else", (), None))

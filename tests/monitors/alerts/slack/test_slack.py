@@ -134,7 +134,7 @@ async def test_a_message_can_be_replaced(slack):
     await bot(slack).update(alert(), channel=receipt.channel or "", ts=receipt.thread or "")
     (message,) = slack.messages
     assert message.edits == 1
-    assert "score 0.871, in which" in str(message.blocks)
+    assert "weighted score 0.871" in str(message.blocks)
 
 
 @pytest.mark.parametrize("make", [bot, webhook], ids=["bot", "webhook"])

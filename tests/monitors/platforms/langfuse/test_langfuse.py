@@ -38,7 +38,7 @@ def server(langfuse: LangfuseBackend) -> LangfuseServer:
 WRONG_KEYS = [
     ({"production_project": "staging", "project": "eval"}, KEYS, "belong to the production project 'staging'"),
     ({"production_project": PROJECT_ID}, KEYS, "langfuse.production_project: the keys in LANGFUSE_PUBLIC_KEY"),
-    ({"project": "eval"}, KEYS, "belong to 'staging' (clangfuse0staging), not to 'eval'; nothing was written"),
+    ({"project": "eval"}, KEYS, "belong to 'staging' (clangfuse0staging), not to 'eval'. Lookout wrote nothing"),
     ({}, {}, "langfuse.public_key_env: the environment variable LANGFUSE_PUBLIC_KEY is missing or empty"),
     (
         {"secret_key_env": "MY_KEY"},
@@ -83,7 +83,7 @@ def test_one_project_cannot_be_both() -> None:
 async def test_keys_are_not_sent_where_an_address_leads(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
     """If the server redirects, the error names the new host, and the keys are not sent there."""
     server.leads_to = "https://eu.example.com/api/public/projects"
-    with pytest.raises(ConfigError, match=r"leads to eu\.example\.com, and Lookout does not send keys"):
+    with pytest.raises(ConfigError, match=r"redirects to eu\.example\.com\. Lookout does not send keys"):
         async with langfuse.connect():
             raise AssertionError("opened")
 
@@ -156,7 +156,9 @@ async def test_a_dataset_that_changes_while_it_is_read_is_an_error(langfuse: Lan
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(number) for number in range(150)])
-        with pytest.raises(SourceUnavailable, match="the dataset changed during reading; run the command again"):
+        with pytest.raises(
+            SourceUnavailable, match=r"the dataset changed while Lookout read it\. Run the command again"
+        ):
             await read_while_it_grows(platform, dataset)
 
 

@@ -126,7 +126,7 @@ async def test_temporary_faults_are_retried(
 
 async def test_a_key_that_is_refused_is_named_and_not_shown(server: LangSmithDatasetServer) -> None:
     server.faults = [("/datasets", 401, {})]
-    with pytest.raises(SourceUnavailable, match="check that the key in LANGSMITH_API_KEY") as refused:
+    with pytest.raises(SourceUnavailable, match="Check that the key in LANGSMITH_API_KEY") as refused:
         await push(server, plans(1))
     assert KEY not in str(refused.value)
 

@@ -130,7 +130,7 @@ async def test_a_project_of_that_name_that_is_no_experiment_on_the_dataset_is_le
 LIMITS = [
     ({}, [1.0], ""),
     ({"Retry-After": "7"}, [7.0], ""),
-    ({"Retry-After": "3600"}, [], "HTTP 429; the server requests a wait of 3600 s"),
+    ({"Retry-After": "3600"}, [], "HTTP 429. The server requests a wait of 3600 s"),
 ]
 
 

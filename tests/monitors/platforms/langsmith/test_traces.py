@@ -1,6 +1,6 @@
 """Test that LangSmith's SDK reads the traces of an agent's jobs.
 
-It also reads late runs and runs in the production project.
+The traces include late runs, and runs in the production project.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ async def test_a_trace_in_production_is_found_by_its_address(server: LangSmithSe
     async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         await traces.require_own_project(PAGE.format(PROJECT, TRACE))
         await traces.require_own_project(TRACE)  # an id does not contain the project
-        words = "in langsmith.production_project" if seen else "in another project than langsmith.project"
+        words = "in langsmith.production_project" if seen else "in a project other than langsmith.project"
         with pytest.raises(ConfigError, match=f"is {words}"):
             await traces.require_own_project(PAGE.format(PRODUCTION, TRACE))
 
@@ -163,7 +163,7 @@ async def test_a_trace_in_production_is_found_by_its_id(server: LangSmithServer)
     server.projects["agent-prod"] = str(PRODUCTION)
     server.trees[TRACE] = tree(PRODUCTION)
     async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
-        with pytest.raises(ConfigError, match=r"trace is in langsmith\.production_project"):
+        with pytest.raises(ConfigError, match=r"trace of a job is in langsmith\.production_project"):
             await traces.read_runs(TRACE)
 
 
@@ -172,12 +172,12 @@ REFUSED = [
     (
         {},
         {"LANGSMITH_API_KEY": "wrong"},
-        r"HTTP 401; check that the key in LANGSMITH_API_KEY \(langsmith.key_env\)",
+        r"HTTP 401\. Check that the key in LANGSMITH_API_KEY \(langsmith.key_env\)",
     ),
     (
         {"project": "nowhere"},
         {"LANGSMITH_API_KEY": KEY},
-        "'nowhere': finding the project: no project has that name",
+        "'nowhere': finding the project: HTTP 404. The project or object does not exist",
     ),
 ]
 
@@ -193,6 +193,6 @@ async def test_unverifiable_input_is_refused(
 
 async def test_two_names_of_one_project_are_refused(server: LangSmithServer) -> None:
     server.projects["agent-prod"] = str(PROJECT)
-    with pytest.raises(ConfigError, match="are the same project"):
+    with pytest.raises(ConfigError, match="must be the staging project"):
         async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause):
             pass

@@ -118,7 +118,9 @@ async def test_a_stream_is_cut_off_only_where_another_ended_as_it_is_configured(
     Until then, a wrong event name in the settings looks the same as an application that breaks off.
     """
     async with asking(f"{zoo}/sse", "sse", SSE, answer_deadline_s=5) as driver:
-        with pytest.raises(EndNotFound, match=r"without '\[DONE\]'\. Its last event was .*token") as first:
+        with pytest.raises(
+            EndNotFound, match=r"without the end event '\[DONE\]'\. The last event was .*token"
+        ) as first:
             await driver.ask(("cut eye",))
         await driver.ask(("eye",))
         with pytest.raises(AnswerIncomplete) as later:

@@ -40,7 +40,7 @@ async def test_a_chat_that_must_be_opened_is_opened_for_each_question(
     ("way", "error", "said"),
     [
         ("?only", PageNotUnderstood, "no usable message box"),
-        ("?nameless", CaptureUnsure, "may not be a chat"),
+        ("?nameless", CaptureUnsure, "is possibly not the box of a chat"),
     ],
 )
 @pytest.mark.a_slice(1)

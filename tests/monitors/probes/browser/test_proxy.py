@@ -131,7 +131,7 @@ async def test_the_owners_proxy_is_passed_by_where_he_says_so(monkeypatch: pytes
 
 @pytest.mark.parametrize(
     ("address", "why"),
-    [("socks5://127.0.0.1:9", "has an unsupported scheme"), (None, "the network's proxy answered 403")],
+    [("socks5://127.0.0.1:9", "must have an http or https address"), (None, "the network's proxy answered 403")],
 )
 async def test_a_proxy_that_refuses_is_reported(
     monkeypatch: pytest.MonkeyPatch, address: str | None, why: str

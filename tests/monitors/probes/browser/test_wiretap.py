@@ -72,7 +72,7 @@ async def test_a_socket_that_brought_no_answer_is_named(wired: str, driver_for: 
     rule = {"url": "/ws", "text": "answer"}
     async with driver_for(f"{wired}/open", wire=rule, patience_s=2) as driver:
         with pytest.raises(
-            PageNotUnderstood, match=r"probe\.wire\.text = 'answer'\. ws://.* messages, the first: .\""
+            PageNotUnderstood, match=r"probe\.wire\.text = 'answer'\. ws://.* messages\. The first message is: .\""
         ):
             await driver.ask(("first",))
 

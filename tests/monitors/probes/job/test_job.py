@@ -133,7 +133,7 @@ FAILURES = [
     ("x", {"status_url": "{start}/{job}/nowhere"}, AnswerIncomplete, "404"),
     ("x", {"state": "no.state"}, PageNotUnderstood, r"probe\.job\.state = 'no\.state'"),
     ("x", {"text": "no.text"}, PageNotUnderstood, r"probe\.job\.text = 'no\.text'.*Completed"),
-    ("prose", {"report_url": "{start}/{job}/report"}, PageNotUnderstood, "did not answer with JSON: .# Report"),
+    ("prose", {"report_url": "{start}/{job}/report"}, PageNotUnderstood, "is not JSON: .# Report"),
     (
         "huge",
         {"report_url": "{start}/{job}/report", "report_most_mb": 1},

@@ -172,7 +172,7 @@ async def test_a_job_that_is_older_than_its_start_is_found_by_its_time(agent: Tr
 REFUSED = [
     ({"report_request": QUERY}, "`report_url` together with `report_request`"),
     ({"report_request": "{", "report_url": "/graphql"}, "not JSON"),
-    ({"report_request": '{"query": "{ jobs { id } }"}', "report_url": "/graphql"}, "every job would get the same"),
+    ({"report_request": '{"query": "{ jobs { id } }"}', "report_url": "/graphql"}, "all jobs get the same"),
 ]
 
 

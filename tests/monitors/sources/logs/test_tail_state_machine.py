@@ -148,9 +148,9 @@ class LogStory(RuleBasedStateMachine):
     # --- content of the files -----------------------------------------------------------------------------
 
     def _held(self) -> set[int]:
-        """Return the numbers of all complete lines in the log files, except compressed ones.
+        """Return the numbers that are written in all complete lines of the uncompressed log files.
 
-        A file is read before it is compressed.
+        Compressed files are skipped, because each file is read before it is compressed.
         """
         lines = (
             line

@@ -86,5 +86,5 @@ def test_ungraded_answers_and_judge_errors_widen_the_plan():
 
 
 def test_a_night_without_conversations_has_no_plan():
-    with pytest.raises(ConfigError, match="no conversation for this night"):
+    with pytest.raises(ConfigError, match="no conversations for this night"):
         plan_nightly((), [WANTED], GRADING, simple().settings)

@@ -237,7 +237,7 @@ async def test_packed_parquet_and_odd_names_are_read_from_a_copy_that_is_gone_af
 async def test_a_copy_is_bounded(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     with FileServer({"x.parquet": b"PAR1" * 1_000_000}) as server:
         read = await read_all(source(f"{server.url}/x.parquet", largest_copy_mb=1))
-    assert "traffic.largest_copy_mb = 1" in str(read.error)
+    assert "traffic.largest_copy_mb" in str(read.error)
     assert read.error_text == snapshot
 
 
@@ -254,7 +254,7 @@ def test_a_files_name_says_how_it_is_written(path: str, kind: FileFormat, packed
 
 
 def test_a_name_that_does_not_say_is_a_config_error() -> None:
-    with pytest.raises(ConfigError, match=r"x\.txt does not show the format; set jsonl, json, csv or parquet"):
+    with pytest.raises(ConfigError, match=r"x\.txt does not show the format\. Set jsonl, json, csv or parquet"):
         detect_format_and_compression("x.txt", FileFormat.BY_SUFFIX)
     assert detect_format_and_compression("x.txt", FileFormat.JSONL) == (FileFormat.JSONL, False)
 

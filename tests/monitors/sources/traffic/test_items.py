@@ -146,7 +146,7 @@ def test_an_unreadable_time_gives_way_to_the_next_one() -> None:
 NOTHING: list[tuple[Any, str]] = [
     (None, "expected an object"),
     ([], "expected an object"),
-    ({"ts": T}, "no text of a user"),
+    ({"ts": T}, "no user text"),
     ({"ts": T, "question": ASKED}, "no reply at reply_text"),
     (
         {"ts": T, "messages": [{"role": "user", "content": ASKED}, {"role": "Warehouse", "content": REPLIED}]},
@@ -155,8 +155,8 @@ NOTHING: list[tuple[Any, str]] = [
     ({"ts": T, "messages": [{"role": "user", "content": ASKED}, {"said": REPLIED, "content": ASKED}]}, "no reply"),
     ({"ts": T, "questions": [ASKED, ASKED, ASKED], "answers": [REPLIED]}, "3 questions and 1 answer"),
     ({"ts": T, "questions": [ASKED], "answers": [REPLIED, REPLIED]}, "1 question and 2 answers"),
-    ({"ts": T, "messages": [{"role": "assistant", "content": "Hello!"}]}, "no text of a user"),
-    ({"ts": T, "messages": [1, None, [], "x"]}, "no text of a user"),
+    ({"ts": T, "messages": [{"role": "assistant", "content": "Hello!"}]}, "no user text"),
+    ({"ts": T, "messages": [1, None, [], "x"]}, "no user text"),
 ]
 
 

@@ -80,7 +80,7 @@ async def test_a_page_that_does_not_open_is_reported_and_the_others_are_read() -
         details = [notice.detail for notice in read.notices]
     assert details[0] == "answered HTTP 500"
     assert "requires a login" in details[1]
-    assert "that its configuration does not allow" in details[2]
+    assert "Its configuration does not allow" in details[2]
 
 
 async def test_a_conversation_without_a_time_or_a_reply_is_reported(snapshot: SnapshotAssertion) -> None:
