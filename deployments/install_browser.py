@@ -115,7 +115,7 @@ def report_browser(*, as_json: bool) -> ExitCode:
 
 
 def _format_browser(browser: WorkingBrowser) -> str:
-    """Return one line about the browser. It omits a missing sandbox, which is logged when the browser starts."""
+    """Return one line about the browser. A missing sandbox is in the log, and not in this line."""
     return (
         f"Browser: {browser.executable} ({browser.source}), Chromium {browser.version}. It starts and opens a page."
     )
@@ -181,7 +181,7 @@ def _has_playwright_browser() -> bool:
 
 
 def _format_download_error(output: str) -> str:
-    """Return the reason for a failed download and the host, according to Playwright's output."""
+    """Return the reason for a failed download, with the host's name, from Playwright's output."""
     reason, address = _REASON.search(output), _ADDRESS.search(output)
     why = reason[1] if reason else "Playwright gave no reason"
     host = urlsplit(address[1]).hostname if address else None

@@ -1,7 +1,7 @@
 """The script ``lookout``: run the command line, or explain that Python is too old or a library is missing.
 
 The script must start on any Python version. Therefore it uses only old syntax, and imports only the standard
-library before its checks. ``make`` runs this file as a program, which checks only the Python version.
+library before its checks. If ``make`` runs this file as a program, only the Python version is checked.
 """
 
 import os
@@ -17,7 +17,7 @@ OWN_ENVIRONMENT = "Install Lookout in a separate environment: uv tool install, p
 
 
 def main():
-    """Run ``lookout``. If it cannot be imported, print one line and exit with code 2.
+    """Run ``lookout``. If an import fails, print one line and exit with code 2 or, for a fault of Lookout, 4.
 
     Ctrl-C during the imports, which take up to a second, ends the command with code 3 and without a traceback.
     """
@@ -88,8 +88,9 @@ def _explain_unfit_library(module, error):
 def _select_requirements(module):
     """Return the requirements to install if the library ``module`` is missing or has the wrong version.
 
-    If only an optional extra requires ``module``, return its own requirement. Otherwise, return all missing
-    requirements. If none is missing, return the requirement of ``module`` or, if it has none, all requirements.
+    If only an optional extra requires ``module``, return the requirement of ``module``. Otherwise, return all
+    missing requirements. If none is missing, return the requirement of ``module`` or, if it has none, all
+    requirements.
     """
     from importlib.metadata import PackageNotFoundError, distribution
 

@@ -23,7 +23,7 @@ _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not
 
 @asynccontextmanager
 async def continue_without_prefect_server() -> AsyncGenerator[None]:
-    """End the ``with`` block without an error after ``PAGE_TIMEOUT_S``, or if no Prefect server answers."""
+    """End the ``with`` block silently after ``PAGE_TIMEOUT_S``, or if no Prefect server answers."""
     try:
         async with asyncio.timeout(PAGE_TIMEOUT_S):
             yield
@@ -33,7 +33,7 @@ async def continue_without_prefect_server() -> AsyncGenerator[None]:
 
 
 def build_artifact_key(name: str) -> str:
-    """Build the key of an artifact from a name: lower-case letters, digits and hyphens."""
+    """Build an artifact's key from a name. The key has only lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 

@@ -19,7 +19,7 @@ def utc_now() -> datetime:
 def read_scheduled_time() -> datetime:
     """Return the time for which this flow run was scheduled.
 
-    If no deployment started this run, return the current time.
+    If no Prefect deployment started this run, return the current time.
     """
     from prefect.runtime import deployment, flow_run  # Prefect reads its settings at this import
 
@@ -31,7 +31,10 @@ def read_scheduled_time() -> datetime:
 
 
 def read_boot_and_uptime() -> tuple[str, float] | None:
-    """Return this machine's boot id and the seconds since boot, including sleep. Return ``None`` if unknown."""
+    """Return this machine's boot id and the seconds since boot, including time in sleep mode.
+
+    Return ``None`` if unknown.
+    """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:

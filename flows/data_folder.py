@@ -14,10 +14,10 @@ from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
 
 RUNS_FOLDER = "runs"
-"""Name of the subfolder of the data folder that contains one folder for each run."""
+"""The subfolder of the data folder with this name contains one folder for each run."""
 
 PREFECT_FOLDER = "prefect"
-"""Name of the subfolder of the data folder that contains the files of the local Prefect server."""
+"""The subfolder of the data folder with this name contains the files of the local Prefect server."""
 
 
 UPKEEP_WAIT_S = 600.0
@@ -25,7 +25,7 @@ UPKEEP_WAIT_S = 600.0
 
 
 def get_runs_folder(config: Config) -> Path:
-    """Return the folder that contains one folder for each run, with its screenshots and reports."""
+    """Return the folder that contains one folder for each run, with the run's screenshots and reports."""
     return config.data_folder / RUNS_FOLDER
 
 

@@ -57,7 +57,7 @@ def _leave_work_to_original(data_folder: Path, journal_at: str | None, at: datet
 
 
 def require_valid_copy_options(journal_at: str | None, *, moved: bool, copied: bool) -> None:
-    """Raise `ConfigError` if ``moved`` and ``copied`` are set, or if a copy would use the original's journal."""
+    """Raise `ConfigError` if ``moved`` and ``copied`` are both set, or a copy would use the original's journal."""
     if moved and copied:
         raise ConfigError(
             "--moved and --copy cannot be combined: use --moved if the original folder no longer exists, "

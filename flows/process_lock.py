@@ -1,4 +1,4 @@
-"""Locks that allow only one process on a machine to do a job. A lock is also released when its process ends."""
+"""Locks that let only one process on a machine do a job. A lock is released at the latest when its process ends."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def wrap_lines(text: str, columns: int) -> str:
 
 
 def _wrap_line(line: str, columns: int) -> str:
-    """Wrap one line between words. All other spaces stay, because they can align the columns of a table."""
+    """Wrap one line between words. Spaces within a row stay, because they can align the columns of a table."""
     indent = " " * min(len(line) - len(line.lstrip(" ")) + 2, columns // 2)
     rows = [""]
     for word in re.findall(r" *[^ ]+ *$| *[^ ]+", line):

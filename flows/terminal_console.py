@@ -28,7 +28,10 @@ class TerminalConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        """The stream to which the console writes. This stream has no guard, which would show colours as text."""
+        """The stream to which the console writes.
+
+        It is not guarded, because a guard would show cursor movements as text.
+        """
         stream = self._file or (sys.stderr if self.stderr else sys.stdout)
         stream = getattr(stream, "unguarded", stream)
         return cast("IO[str]", FailSafeStream(cast("TextIO", getattr(stream, "rich_proxied_file", stream))))

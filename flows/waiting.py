@@ -19,7 +19,7 @@ from rich.cells import cell_len, set_cell_size
 from monitors.reports.invisible import replace_invisible_by_code_points
 
 SILENCE_BEFORE_LINE_S: Final = 1.0
-"""The line appears after this number of seconds without output, so that it does not flicker during short waits."""
+"""After this number of seconds without output, the waiting line appears. In short waits, it would flicker."""
 REFRESH_INTERVAL_S: Final = 0.5
 _ERASE: Final = "\r\x1b[K"
 

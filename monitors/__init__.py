@@ -1,1 +1,4 @@
-"""Send questions to the application, grade the answers and evaluate the run. Uses neither Prefect nor DuckDB."""
+"""Send questions to the application, grade the answers and evaluate the run.
+
+This package uses neither Prefect nor DuckDB.
+"""

@@ -2,9 +2,9 @@
 
 Without this guard, a public page could make Lookout send requests inside its own network. The page could redirect
 to the address 169.254.169.254, run a script that requests 10.0.0.5, or use a host name that resolves to 10.0.0.5
-only the second time. Therefore, for each connection, the guard checks the IP address to which the host name
-resolves at that moment. The browser connects through `probes/browser/proxy.py`, and all other requests through
-`http_client.py`.
+only when it is resolved a second time. Therefore, for each connection, the guard checks the IP address to which the
+host name resolves at that moment. The browser connects through `probes/browser/proxy.py`, and all other requests
+through `http_client.py`.
 
 Public addresses are always allowed. Other addresses are allowed only for the host and port in the configuration: an
 IP address, or a name that exists only in internal networks, such as ``bot.internal``. With `private_network =
@@ -85,7 +85,7 @@ def classify_address(address: str) -> Network:
 
 
 def _prefer_embedded_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Return the IPv4 address inside an IPv6 address. Without an IPv4 address inside, return the IPv6 address."""
+    """Return the IPv4 address that an IPv6 address contains. If it contains none, return the IPv6 address."""
     if ip.is_loopback or ip.is_unspecified:
         return ip
     if ip.teredo is not None:
@@ -116,11 +116,11 @@ class AddressGuard:
         self.refused: set[str] = set()
 
     def is_own(self, url: str) -> bool:
-        """Return whether the host and port of ``url`` are in the configuration."""
+        """Return whether the target's configuration contains the host and port of ``url``."""
         return parse_host_and_port(url) in self._configured
 
     async def check(self, url: str) -> None:
-        """Raise `AccessDenied` if requests for the target may not connect to the address ``url``."""
+        """Raise `AccessDenied` if requests for the target must not connect to ``url``."""
         if not url.lower().startswith(("http://", "https://")):
             raise AccessDenied(
                 "the target leads to an address that does not begin with http:// or https:// "
@@ -144,8 +144,8 @@ class AddressGuard:
     async def _find_configured_place(self, address: str, port: int) -> Place:
         """Return the configured host that resolves to this IP address.
 
-        If there is no such host, return the address itself. Playwright resolves some host names itself, and its
-        request then contains only the IP address.
+        If there is no such host, return the address itself. The guard needs this because Playwright resolves some
+        host names itself, and its request then contains only the IP address.
         """
         if (address, port) not in self._configured and classify_address(address) is not Network.PUBLIC:
             for host, own_port in self._configured:

@@ -16,7 +16,8 @@ _ALLOWED: Final = re.compile(
 )
 """Names of variables that may be passed to another program.
 
-PREFECT_API_AUTH_STRING and the password of a proxy are included, because these programs need them.
+PREFECT_API_AUTH_STRING and the password of a proxy are included, because Prefect's server, browsers and installers
+need them.
 """
 
 

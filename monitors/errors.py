@@ -46,8 +46,8 @@
         │   └─ NotifyUnsure               yes        provider   the message may have arrived: check before a repeat
         └─ NotifyRejected                 no         monitor
 
-``→`` names the record that replaces the exception. Only the probe's runner, the graders' panel and the judge
-replace an exception with a record.
+``→`` names the record that replaces the exception. Only three parts replace an exception with such a record: the
+probe's runner, the graders' panel and the judge.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class ProbeError(MonitorError):
 
 
 class Unreachable(ProbeError):
-    """Nothing answers at the target's address, or it answers with an HTTP error."""
+    """No server answers at the target's address, or the answer is an HTTP error."""
 
     retryable = True
     blame = Blame.APP
@@ -114,7 +114,10 @@ class DeployFailed(NotReady):
 
 
 class ReadinessUnknown(NotReady):
-    """The deployed commit could not be determined, or the Hub did not answer. The app itself may be healthy."""
+    """The deployed commit could not be determined, or the Hugging Face Hub did not answer.
+
+    The app itself may be healthy.
+    """
 
     retryable = False
     blame = Blame.MONITOR
@@ -137,7 +140,7 @@ class AnswerIncomplete(ProbeError):
 
 
 class EndNotFound(AnswerIncomplete):
-    """A stream ended without the configured end event, like all earlier streams of the run.
+    """A stream ended without the configured end event, and so did all earlier streams of the run.
 
     The end event is probably configured incorrectly.
     """
@@ -162,7 +165,7 @@ class LeftTarget(ProbeError):
 
 
 class AccessDenied(ProbeError):
-    """The page requires a login or a higher quota, or the address of the target is not permitted."""
+    """The page requires a login or a higher quota, or Lookout may not connect to an address."""
 
     reason = NoAnswerReason.ACCESS_DENIED
 
@@ -212,7 +215,7 @@ class PageNotUnderstood(ProbeError):
 
 
 class AnswerNotFound(PageNotUnderstood):
-    """The API answered, but the configured path leads to no text in the response."""
+    """The API answered, but the response has no text at the configured path."""
 
     reason = NoAnswerReason.ANSWER_NOT_FOUND
 
@@ -224,7 +227,7 @@ class CaptureUnsure(ProbeError):
 
 
 class OldJob(ProbeError):
-    """The app did not start a new job, and returned an older job."""
+    """The app did not start a new job for the question. It returned the result of an older job."""
 
     reason = NoAnswerReason.OLD_JOB
 

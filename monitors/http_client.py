@@ -1,8 +1,8 @@
 """Define the HTTP client for servers outside of Lookout: apps, logs, exports and version endpoints.
 
 The client connects only to addresses that an `AddressGuard` permits. It follows at most `MAX_REDIRECTS` redirects,
-only to http and https, and sends credentials only to the configured hosts. One time limit applies to a request
-together with its redirects and its body. One size limit applies to the decompressed body.
+only to http and https, and sends credentials only to the configured hosts. One time limit applies to the whole
+request, including its redirects and its body. One size limit applies to the decompressed body.
 
 The client raises `AccessDenied` if the guard refuses a connection. Any other error is an `httpx.HTTPError`, such as
 `DeadlinePassed`, `BodyTooLarge` and `RedirectRefused`. `describe_http_error` returns a readable description of such
@@ -26,12 +26,12 @@ from monitors.request_headers import NO_HEADERS, RequestHeaders
 MAX_REDIRECTS: Final = 5
 MEGABYTE_BYTES: Final = 1_000_000
 MAX_CONNECT_S: Final = 5.0
-"""Maximum number of seconds to wait for one address of a host, if there is another address to try."""
+"""Maximum time in seconds for connecting to one IP address of a host, if the host has another address to try."""
 ACCEPTED_ENCODINGS: Final = "gzip, deflate"
 """Encodings that this module decompresses piece by piece, to limit the body's size. httpx has no such limit."""
 _PIECE_BYTES: Final = 1 << 16
 _ENDS_AT: Final = "lookout_ends_at"
-"""The key of a request's deadline in its extensions. httpx copies the extensions to redirected requests."""
+"""The key of the deadline in a request's ``extensions``. httpx copies the extensions to redirected requests."""
 
 
 class DeadlinePassed(httpx.ReadTimeout):
@@ -128,7 +128,7 @@ class GuardedClient(httpx.AsyncClient):
         )
 
     async def _check_redirect(self, response: httpx.Response) -> None:
-        """Raise `RedirectRefused` if the response redirects to an address that is not an http or https address."""
+        """Raise `RedirectRefused` if the response redirects to an invalid address, or not to http or https."""
         if not self.follow_redirects or not response.has_redirect_location:
             return
         try:

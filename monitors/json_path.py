@@ -34,7 +34,7 @@ def collect_values(document: Any, path: str) -> list[Any]:
 
 
 def select_paths_by_first_key(document: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths that may have a value in the document.
+    """Return those of ``paths`` that may have a value in the document.
 
     Paths whose first name is not a key of the document are omitted. If the document is not an object, or has more
     than `_MAX_KEYS` keys, all paths are returned.
@@ -53,7 +53,7 @@ def _select_by_first_step(keys: tuple[str, ...], paths: tuple[str, ...]) -> tupl
 def collect_items(document: Any, path: str) -> list[Any]:
     """Return the values at ``path``. Lists are replaced by their items, and nulls are skipped.
 
-    For example, ``sources`` and ``sources.*`` give the same items. An empty list gives no item.
+    For example, the paths ``sources`` and ``sources.*`` give the same items. An empty list gives no items.
     """
     return [item for value in collect_values(document, path) for item in _flatten_items(value)]
 
@@ -62,9 +62,10 @@ def collect_sources(document: Any, path: str) -> tuple[str, ...]:
     """Return the names of the sources at ``path``, in order. Each item of a list is one source.
 
     - If a source is a string or a number, the source itself is the name.
-    - The name of an object is its title, name, source, file or id, followed by its address in brackets.
+    - The name of an object is its title, name, source, file or id, followed by the address of the source in
+      brackets.
     - If an object has none of these values, the names in its inner objects and lists are used. If there are none,
-      the name is the passage of the object, such as its ``text``, or else its JSON.
+      the name is the quoted passage in the object, such as its ``text``, or else its JSON.
     - Empty values, and words such as ``null``, are not sources.
     """
     return tuple(name for item in collect_items(document, path) for name in _iterate_source_names(item, 0))

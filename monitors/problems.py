@@ -62,8 +62,8 @@ def explain_validation_error(
 def find_new_name_of_key(key: str, renamed: Mapping[str, str]) -> str | None:
     """Return the new name of ``key``, or ``None`` if the key was not renamed.
 
-    ``renamed`` maps old names to new names. ``*`` in an old name matches any part of a key. In the new name, ``*``
-    is replaced with this part.
+    ``renamed`` maps old names to new names. ``*`` in an old name matches one part of a key, whatever it is. In the
+    new name, ``*`` stands for the same part.
     """
     for old, new in renamed.items():
         match = re.fullmatch(re.escape(old).replace(r"\*", r"([^.]+)"), key)
@@ -74,7 +74,10 @@ def find_new_name_of_key(key: str, renamed: Mapping[str, str]) -> str | None:
 
 
 def _format_percentage_hint(detail: Mapping[str, Any]) -> str:
-    """Return a hint to write 0.5 instead of 50, or an empty string if the value does not look like a percentage."""
+    """Return a hint to write, for example, 0.5 instead of 50.
+
+    Return an empty string if the value does not look like a percentage.
+    """
     given, limits = detail["input"], detail.get("ctx", {})
     if detail["type"] != "less_than_equal" or limits.get("le") != 1 or not isinstance(given, int | float):
         return ""
@@ -143,7 +146,7 @@ def _find_inner_types(annotation: Any, part: str | int) -> list[Any]:
 
 
 def _list_union_types(annotation: Any) -> list[Any]:
-    """Return the types of a union. If the type is not a union, return only this type."""
+    """Return the types in a union. If ``annotation`` is not a union, return only its own type."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return _list_union_types(get_args(annotation)[0])
@@ -157,7 +160,7 @@ def _is_model(annotation: Any) -> bool:
 
 
 def _has_union_tag(model: type[BaseModel], tag: str | int) -> bool:
-    """Return whether ``model`` is the branch of a union that the value ``tag`` selects."""
+    """Return whether the value ``tag`` selects ``model`` among the classes of a union."""
     tags = (field.annotation for field in model.model_fields.values() if get_origin(field.annotation) is Literal)
     return any(tag in get_args(tag_type) for tag_type in tags)
 

@@ -21,14 +21,17 @@ API_TOKEN_VARIABLE: Final = "LOOKOUT_API_TOKEN"  # noqa: S105 - the variable's n
 """The environment variable with the token for the API of a target."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-"""The syntax of a header name (RFC 9110, section 5.6.2)."""
+"""Matches a valid header name (RFC 9110, section 5.6.2)."""
 _SENT_BY_HTTP: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 """Names of headers that are used only for authentication (RFC 9110, section 11, and RFC 6265)."""
 _SECRET_WORDS: Final = frozenset({"key", "apikey", "token", "secret", "password"})
 """A header counts as secret if its name ends with one of these words, such as X-Api-Key."""
 _MIN_HIDDEN_CHARACTERS: Final = 8
-"""Minimum length of a secret that is hidden. A shorter secret may be an ordinary word in an answer."""
+"""Only secrets with at least this many characters are hidden.
+
+A shorter one may be an ordinary word in an answer.
+"""
 HIDDEN: Final = "[secret]"
 
 
@@ -95,7 +98,7 @@ _REFUSAL: Final = re.compile(r"HTTP \d+: (it does not accept|Lookout sent no tok
 
 
 def find_variables_in_refusal(text: str) -> tuple[str, ...]:
-    """Return the environment variables that a message of `RequestHeaders.explain_refusal` names.
+    """Return the environment variables that ``text`` names, if it is a message of `RequestHeaders.explain_refusal`.
 
     The result is empty for any other text.
     """
@@ -106,8 +109,8 @@ def find_variables_in_refusal(text: str) -> tuple[str, ...]:
 class RequestHeaders:
     """The headers of all requests to one app. No method and no ``repr`` shows a value.
 
-    ``key`` is the setting of the headers. ``named`` contains a text for each secret that states where the secret
-    comes from. If no secret is sent, ``missing`` is the reason.
+    ``key`` is the name of the setting with the headers. For each secret, ``named`` contains a text that states
+    where the secret comes from. If no secret is sent, ``missing`` is the reason.
     """
 
     key: str
@@ -117,7 +120,10 @@ class RequestHeaders:
     missing: str = ""
 
     def explain_refusal(self, status: int) -> str:
-        """Explain HTTP 401 or 403. The text names the setting and the variable to check."""
+        """Explain HTTP 401 or 403.
+
+        The returned text names the setting and the variable that the reader must check.
+        """
         if self.named:
             sent = " and ".join(self.named)
             return (
@@ -127,7 +133,7 @@ class RequestHeaders:
         return f"HTTP {status}: Lookout sent no token, because {self.missing}"
 
     def hide_secrets(self, text: str) -> str:
-        """Return the text with the secrets replaced, because the response of a server may repeat them."""
+        """Return the text with the secrets replaced, because a server may repeat them in its response."""
         for secret in self.secrets:
             for form in (secret, json.dumps(secret)[1:-1]):
                 text = text.replace(form, HIDDEN)

@@ -21,7 +21,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
 def is_retryable(status: int) -> bool:
-    """Return whether the same request may succeed later.
+    """Return whether a request with this HTTP status may succeed if it is repeated later.
 
     The result is true for a timeout, a conflict, a rate limit and a server error (HTTP 408, 409, 425, 429, and 500
     or higher).
@@ -32,9 +32,9 @@ def is_retryable(status: int) -> bool:
 def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Return the wait time from the Retry-After header in seconds.
 
-    Returns ``None`` if the header is missing or invalid. The header contains a number of seconds or a time. A time
-    is compared with the Date header, which comes from the same clock on the server. The names in ``headers`` must
-    be in lower case.
+    Returns ``None`` if the header is missing or invalid. The header contains a number of seconds, or a time. The
+    wait until such a time is counted from the Date header, which comes from the same clock of the server. The names
+    in ``headers`` must be in lower case.
     """
     value = headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(value):
@@ -55,8 +55,7 @@ class TryAgain(Exception):
     """Raised if an attempt failed, but a later attempt may succeed.
 
     ``after_s`` is the wait time in seconds that the server requested, or ``None``. ``error`` is the exception to
-    raise if no attempt is left. If ``why`` is an exception, ``error`` is ``why``. If ``why`` is a string, ``error``
-    is this `TryAgain`.
+    raise if no attempt is left. This exception is ``why``. If ``why`` is a string, it is this `TryAgain` itself.
     """
 
     def __init__(self, why: str | MonitorError, after_s: float | None = None) -> None:

@@ -21,7 +21,7 @@ from monitors.errors import GoldSetError, WarehouseUnwritable
 OWNER_ONLY_MODE: Final = 0o600
 OWNER_ONLY_FOLDER_MODE: Final = 0o700
 DEFAULT_FILE_MODE: Final = 0o666
-"""The permissions of a new file before the umask of the process is applied."""
+"""The permissions of a new file. The umask of the process can only remove permissions."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -44,7 +44,9 @@ _ADVICE = {
 
 
 def write_atomically(path: Path, content: Content, *, mode: int | None = None, within: Path | None = None) -> None:
-    """Write a file atomically. Even after a power failure, ``path`` is the complete old or the complete new file.
+    """Write a file atomically.
+
+    Even after a power failure, ``path`` contains either the complete old or the complete new content.
 
     ``mode`` is the permissions of the file. By default, the umask determines the permissions. Missing folders are
     created, and only their owner can read them. Raises `WarehouseUnwritable` with the path and the fix.
@@ -59,7 +61,7 @@ def write_atomically(path: Path, content: Content, *, mode: int | None = None, w
 def write_once(path: Path, content: Content, *, within: Path | None = None) -> bool:
     """Write a new file and return true. If ``path`` exists already, change nothing and return false.
 
-    If two processes write the same file at once, only one of them succeeds.
+    If two processes write the same file at once, only one of the calls returns true.
     """
     try:
         with (
@@ -99,7 +101,7 @@ def _replace_file(folder: int, name: str, content: Content, mode: int | None) ->
 
 @contextmanager
 def _write_temporary_file(folder: int, name: str, content: Content, mode: int | None = None) -> Generator[str]:
-    """Write ``content`` to a temporary file in the open folder ``folder``, and yield the file's name.
+    """Write ``content`` to a temporary file in the open folder ``folder``, and yield the temporary file's name.
 
     The caller renames the file to ``name``. At the end of the ``with`` block, the file is deleted unless it was
     renamed.
@@ -137,7 +139,7 @@ def open_without_links(
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create a folder and its missing parents, which only their owner can read.
+    """Create a folder and its missing parents. Only the owner can read the new folders.
 
     The permissions of an existing folder are not changed. Raises `WarehouseUnwritable`.
     """
@@ -160,7 +162,8 @@ def open_folder(folder: Path, *, within: Path, make: bool = False) -> Generator[
     """Open ``folder`` without following links inside ``within``. ``within`` itself may be a link.
 
     The folder stays open even if it is renamed. If ``make`` is true, missing folders are created as in
-    `make_private_folder`. Raises `OSError`, also if a part of the path is a link.
+    `make_private_folder`. Raises `OSError` if a folder cannot be opened, or if a part of the path inside ``within``
+    is a link.
     """
     if make:
         _make_folder(within)
@@ -216,8 +219,8 @@ def _has_no_inodes(path: Path) -> bool:
 def lock_parent_folder(path: Path) -> Generator[None]:
     """Lock the folder of ``path`` against other processes that change gold files.
 
-    Create the folder if it is missing. The lock is on the folder, because a lock on the file would be lost when the
-    file is replaced.
+    Create the folder if it is missing. The lock is on the folder, because a lock on the gold file would be lost
+    when this file is replaced.
     """
     folder = path.parent
     try:

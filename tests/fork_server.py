@@ -1,6 +1,6 @@
 """Run `lookout` in tests without its start-up time: a server that has imported everything forks for each command.
 
-To start the command costs 1 to 4 s of CPU time, mostly for imports, and the tests run it hundreds of times. `run`
+Starting the command costs 1 to 4 s of CPU time, mostly for imports, and the tests run it hundreds of times. `run`
 waits until the command has ended, `start` does not. A forked command behaves like the script ``lookout``, or like
 ``python -m`` with a test module: it has its own session, arguments, folder, environment, pipes and exit code. Three
 rules make a forked command equivalent to a new process:
@@ -58,12 +58,12 @@ OF_PREFECT = (
     *("prefect.utilities.visualization", "prefect.logging.formatters", "fastapi", "anyio._backends._asyncio"),
 )
 READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "SSL_", "TZ")
-"""Prefixes of variables that are read at start without a recorded read, for example by the interpreter."""
+"""Prefixes of variables whose reads are not recorded, because the interpreter, for example, reads them at start."""
 START_S = 120
 WORTH_A_SERVER = 3
-"""The number of the command for which a server with the command's environment is started.
+"""When this many commands with the same environment were refused, a server with this environment is started.
 
-To start a server costs as much as one or two commands that need Prefect.
+Starting a server costs as much as one or two commands that need Prefect.
 """
 SERVERS = 3
 """Maximum number of servers, each with its own environment. A new server replaces the oldest except the first."""
@@ -71,7 +71,7 @@ WARM = {"PYTHONPATH": str(ROOT), "COLUMNS": "160"}
 """Variables that tests set so that commands have the same values as the server, and can be forked."""
 
 MEASURING = ("COVERAGE_PROCESS_START", "COVERAGE_TEST")
-"""Variables of a coverage measurement. Each command gets them, so that it is measured (see `coverage_contexts`)."""
+"""Variables of a coverage measurement. Each command gets these variables, so that its coverage is measured."""
 
 
 class _Blocked(BaseException):
@@ -100,7 +100,7 @@ class _Reads:
 
 
 def _reader() -> CodeType | None:
-    """Return the code that reads a variable by its name, or ``None`` if it copies the whole environment."""
+    """Return the code that reads a variable by name, or ``None`` if this code copies the whole environment."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(
         ("<frozen os>", "<frozen _collections_abc>")
@@ -363,7 +363,7 @@ def _needed(reads: _Reads, given: Mapping[str, str], asked: Mapping[str, str]) -
 
 
 class ForkServer:
-    """A running fork server. ``environment`` is the environment in which it imports all modules."""
+    """A running fork server. ``environment`` is the environment in which the server imports all modules."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="lookout-fork-")
@@ -476,9 +476,9 @@ class Process:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the exit code and return it. It is the negative signal number if a signal killed the command.
+        """Wait for the exit code and return it.
 
-        Raises `subprocess.TimeoutExpired` after ``timeout`` seconds.
+        A negative code is the number of the signal that ended the command.
         """
         if self.returncode is None:
             try:

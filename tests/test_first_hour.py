@@ -1,4 +1,4 @@
-"""Run every block of docs/first-hour.md in order, and compare its output with the output on the page."""
+"""Run every block of docs/first-hour.md from top to bottom, and compare the outputs with those on the page."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ VARIES = (
 SCORES = (r"\d\.\d{3} \(\d+/\d+\)", "SCORE")
 """The pattern of a score. The demo's scores differ from the page, because the test asks only part of the suite."""
 AS_ROOT = "Chromium runs without its sandbox"
-"""The start of a line that Lookout prints only if it runs as root, as in a container. The page does not show it."""
+"""The start of a line that Lookout prints only if it runs as root, as in a container. The page does not show this
+line."""
 KEYS = {"review": "y\ny\n", "grow": "g\n\n\n\n"}
 """The input that the reader types, keyed by the command that asks for it."""
 END_S = 240

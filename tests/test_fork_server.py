@@ -133,7 +133,7 @@ def test_the_third_command_of_another_environment_is_forked_too(tmp_path):
 
 @pytest.mark.whole_only
 def test_a_module_is_run_as_python_runs_it(tmp_path):
-    """A forked module has the same name, arguments, folder, input and exit code as with ``python -m``."""
+    """A module in a forked process has the same name, arguments, folder, input and exit code as in a new one."""
     code = "import os, sys; print(__name__, sys.argv[1:], sys.path[0], os.getcwd(), input()); sys.exit(7)"
     (tmp_path / "says.py").write_text(code, encoding="utf-8")
     truth = subprocess.run(

@@ -1,4 +1,4 @@
-"""Test that the commands in docs/langsmith.md work in their order, against local servers."""
+"""Test that the commands in docs/langsmith.md work from top to bottom, against local servers."""
 
 from __future__ import annotations
 

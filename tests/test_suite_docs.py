@@ -40,7 +40,7 @@ def example() -> str:
 
 
 def keys_below(heading: str) -> list[str]:
-    """Return the first cell of each row of the table below a heading, in order."""
+    """Return the first cell of each row of the table below a heading, from top to bottom."""
     section = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
     return re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
 
@@ -84,8 +84,8 @@ def test_every_key_of_the_page_is_tried_in_a_line_that_gold_check_accepts(tmp_pa
 def test_every_pipeline_of_the_page_is_accepted_and_the_page_says_which_need_a_name(tmp_path):
     """Every pipeline is accepted if a reviewer is given.
 
-    Without a reviewer, a pipeline is rejected if the page says that it needs one. The error names the missing key
-    `provenance.reviewed_by`.
+    Without a reviewer, a pipeline is rejected if the page says that a reviewer is required. The error names the
+    missing key `provenance.reviewed_by`.
     """
     rows = PAGE.read_text(encoding="utf-8").split("\n## `provenance.pipeline`\n")[1].splitlines()
     marked = [re.findall(r"`(\w+)`", row)[0] for row in rows if row.endswith("| `reviewed_by` required |")]

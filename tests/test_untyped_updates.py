@@ -28,7 +28,7 @@ STATE_RECORDS = {
 """Further records with state: a run, a nightly run or a draft in progress, and the rows on pages about them."""
 
 MAX_UNKNOWN = 23
-"""The maximum number of updates of a record whose type is unknown. Only lower it.
+"""The maximum number of updates of a record whose type is unknown. Never increase this number.
 
 With a higher number, an untyped update of state could be overlooked.
 """

@@ -89,7 +89,7 @@ def is_in_shard(name: str, shard: str) -> bool:
 
 
 def read_quarantine(path: Path = QUARANTINE) -> dict[str, str]:
-    """Return the quarantined tests, which may fail: the reason by node id."""
+    """Return the reason why each quarantined test may fail, keyed by the node id of the test."""
     return tomllib.loads(path.read_text(encoding="utf-8"))["tests"]
 
 

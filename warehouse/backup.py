@@ -1,8 +1,9 @@
 """Back up a data folder into one file, and restore it. Runs can write to the folder during a backup.
 
 A backup is a tar.gz file with the files of the data folder that Lookout cannot create again, and a manifest with
-the SHA-256 of each file. The warehouse file is usually not in the backup, because it can be rebuilt from the
-journal. The backup contains the warehouse file only if this file has rows that the journal lost.
+the SHA-256 of each file. Usually, the backup does not contain the warehouse file, because this file can be rebuilt
+from the journal. The backup contains the warehouse file only if that file has rows that are no longer in the
+journal.
 
 Runs never wait for a backup. The order in which files are read makes the backup consistent:
 
@@ -54,7 +55,7 @@ BLOCK_BYTES: Final = 1_000_000
 """Number of bytes that are read at a time while a backup is verified."""
 
 _LEFT_OUT_FOLDERS: Final = ("prefect", SNAPSHOT_FOLDER)
-"""Folders that are not backed up: Prefect's own history, and the site's copies of the warehouse."""
+"""Folders that are not part of a backup: Prefect's own history, and the copies of the warehouse for the site."""
 _LOCK_SUFFIXES: Final = (".lock", ".turn", ".alive")
 _DATABASE_NAMES: Final = (DATABASE_FILE, f"{DATABASE_FILE}.wal")
 _DAMAGE: Final = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, RecursionError)
@@ -62,7 +63,7 @@ _DAMAGE: Final = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, R
 
 
 class BackupManifest(Record):
-    """The contents of a backup: a mapping from each file's path in the data folder to the hash of the file.
+    """The manifest of a backup. It maps the path of each file in the data folder to the hash of the file.
 
     ``lookout`` is the version of Lookout that made the backup. ``has_journal`` is false if the journal is in an
     object store.
@@ -148,7 +149,7 @@ def _iterate_backup_files(store: Store, scratch: Path, made_at: datetime, wait_s
 
 
 def _read_files_outside_journal(folder: Path) -> Iterator[_StoredFile]:
-    """Yield the files of ``folder`` that are backed up, except the files of the journal.
+    """Yield the files of ``folder`` that a backup includes, except the files of the journal.
 
     A file that is removed during the backup is skipped.
     """
@@ -203,7 +204,7 @@ def _list_loaded_segment_ids(store: Store, wait_s: float) -> frozenset[str]:
 
 
 def _iterate_journal_files(store: Store) -> Iterator[tuple[str, bytes, frozenset[str]]]:
-    """Yield each file of the journal: its name, its content, and the ids of its intact segments."""
+    """Yield the name and content of each file of the journal, and the ids of the intact segments in the file."""
     segments = store.journal.segments
     newest = max(
         (parse_segment_id(name) for name in segments.list_segments() if not _is_in_suite_folder(name)), default=""
@@ -233,10 +234,10 @@ def _is_in_suite_folder(name: str) -> bool:
 
 
 def _list_archive_files(store: Store) -> list[str]:
-    """Return the names of all archive files. The manifests come first.
+    """Return the names of all archive files. Manifests are listed before Parquet files.
 
-    The manifest of an archive is written after its Parquet file. Therefore, if the list contains a manifest, it
-    also contains the Parquet file of that manifest.
+    The Parquet file of an archive is written before its manifest. Therefore, the result contains the Parquet file
+    of each manifest in the result.
     """
     return [
         name
@@ -258,7 +259,7 @@ def _find_id_if_intact(name: str, content: bytes) -> frozenset[str]:
 
 
 def _list_intact_archived_ids(store: Store, name: str, content: bytes) -> frozenset[str]:
-    """Return the segment ids in an archive's manifest, if the archive is intact.
+    """Return the segment ids in the manifest ``name``, if its archive is intact.
 
     The result is empty if the archive's Parquet file is damaged, or if ``name`` is not the name of a manifest.
     """

@@ -1,4 +1,4 @@
-"""Protect the data folder, which contains real replies. Only its owner has access.
+"""Protect the data folder, which contains real replies. Only the folder's owner has access.
 
 Symbolic links are not allowed.
 """
@@ -29,7 +29,7 @@ def open_lock_file(path: Path) -> Generator[TextIO]:
 
 
 def open_lock_handle(path: Path, *, within: Path | None = None) -> TextIO:
-    """Open a lock file, and return the open handle. The caller must close it. See `open_lock_file`.
+    """Open a lock file, and return the open handle, which the caller must close. See `open_lock_file`.
 
     ``within`` is the data folder. If ``within`` is given, missing folders inside the data folder are created, and
     symbolic links inside the data folder raise `WarehouseUnwritable`.

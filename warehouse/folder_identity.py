@@ -1,8 +1,8 @@
 """The identity of a data folder, which shows whether a folder was renamed or copied.
 
-``identity.json`` contains its own inode number and creation time. Both values stay the same if the folder is
-renamed, or if a container is created again on the same volume. Both values differ in each copy, except in a copy of
-a whole disk.
+The file ``identity.json`` contains its own inode number and creation time. The file keeps both if the folder is
+renamed, or if a container is created again on the same volume. A copy of the file has other values, except in a
+copy of a whole disk.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class FolderIdentity(Record):
     copied_at: UtcTime | None = None
 
     def is_original_file(self, handle: int) -> bool:
-        """Return whether the open file is the original file of this identity, rather than a copy."""
+        """Return whether ``handle`` is open on the original identity file, and not on a copy."""
         born_ns = _read_birth_ns(handle)
         is_born_then = self.born_ns is None or born_ns is None or self.born_ns == born_ns
         return self.inode == os.fstat(handle).st_ino and is_born_then

@@ -292,7 +292,7 @@ GROUPS: Final = {
 
 
 NESTED_GROUPS: Final = {"token": "site token"}
-"""Full names of the groups that are inside other groups, keyed by the groups' short names."""
+"""Maps the name of each group that is inside another group to its full name, such as ``site token``."""
 GROUP_OF_SITE: Final = "Serve the web site with the current state, runs, incidents and decisions."
 GROUP_OF_BROWSER: Final = "Show which browser Lookout uses and whether it works, or install one."
 GROUP_OF_TOKENS: Final = "Manage the tokens that give people access to the site from other machines."
@@ -325,7 +325,7 @@ class LazyGroup(TyperGroup):
             setattr(command, "rich_help_panel", _PANELS.get(name))  # noqa: B010 - the base class does not declare it
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the name, the command and the remaining arguments.
+        """Return the command's name, the command itself and the remaining arguments.
 
         For an unknown name, the error lists similar names.
         """
@@ -452,7 +452,7 @@ def main() -> None:
 
 
 def _is_gate_command() -> bool:
-    """Return whether the command is ``gate``, which writes workflow commands to GitHub's runner itself."""
+    """Return whether the command is ``gate``. ``gate`` writes its own workflow commands for GitHub's runner."""
     return sys.argv[1:2] == ["gate"]
 
 
@@ -460,7 +460,7 @@ def _is_gate_command() -> bool:
 def _disable_workflow_commands() -> Generator[None]:
     """Prevent GitHub's runner from executing workflow commands in the output.
 
-    The output may contain text from an application or a log.
+    The output may contain text from an application or a log, and this text may look like a workflow command.
     """
     if not os.environ.get("GITHUB_ACTIONS"):
         yield

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ExitCode(IntEnum):
-    """The exit codes. Each code has the same meaning for all commands."""
+    """The exit codes. The general meaning of a code is the same for all commands."""
 
     PASS = 0
     FAIL = 1
@@ -92,7 +92,7 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "gold translate": {ExitCode.INCONCLUSIVE: "the model gave no usable translation"},
 }
 # fmt: on
-"""What a code means for one command. The keys are commands as they are typed after ``lookout``."""
+"""What a code means for one command. The keys are the words that a user types after ``lookout``."""
 
 
 def exit_code_from_verdict(verdict: Verdict) -> ExitCode:

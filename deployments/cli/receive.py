@@ -65,7 +65,7 @@ from monitors.records.incidents import Capability
 BACKLOG: Final = 2_048
 """Maximum number of new connections that can wait until the server accepts them, for example in a burst."""
 STOP_S: Final = 5
-"""Maximum time in seconds to finish deliveries after SIGTERM. One delivery may take this long."""
+"""Maximum time in seconds to finish deliveries after SIGTERM. A single slow delivery can take this long."""
 
 HostOption = Annotated[str, typer.Option(help="the address to listen on")]
 PortOption = Annotated[int, typer.Option(min=1, max=65_535, help="the port to listen on")]
@@ -316,7 +316,7 @@ def build_actions_server(config: Config, host: str, port: int, environment: Mapp
 
 
 def build_slack_actions_receiver(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:
-    """Build the web application that receives clicks on Slack buttons. With ``token``, it can edit messages."""
+    """Build the web application that receives clicks on Slack buttons. It needs ``token`` to edit messages."""
     actions = build_operator_actions(config, open_store(config), utc_now)
     sender = SlackBot(config.alerts, token=token, now=utc_now) if token else None
     aftermath = ActionWorker(actions, sender=sender, reply=SlackReply(config.alerts))

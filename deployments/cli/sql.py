@@ -31,7 +31,7 @@ from warehouse.database.store import VIEWS_SQL, Store, Table
 TEXT_MARK: Final = "'"
 """The character that is inserted before the start of a formula, so that the cell is shown as text."""
 EMPTY_ROW: Final = '""'
-"""The CSV line for a row with one empty cell, because CSV readers skip empty lines."""
+"""The CSV line for a row with one empty cell. An empty line is not used, because CSV readers skip it."""
 _FORMULA_START: Final = re.compile(
     r"(?:\A|(?<=[;；\u037e\ufe14\ufe54|｜\t\r\n]))(?=\s*[=+\-@⁺⁼₊₌⩵⩶﬩﹢﹣﹦﹫＋－＝＠])"
     r"|\A(?=[\t\r\n])"

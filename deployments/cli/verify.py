@@ -238,7 +238,8 @@ class TerminalProgress:
 def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
     """Yield a line for each cause of missing answers.
 
-    After too many failures, Lookout stops asking. The questions that it did not ask are added to the first cause.
+    After too many failures, Lookout stops asking. The number of questions that were not asked is added to the first
+    cause.
     """
     asked = [
         result
@@ -392,7 +393,7 @@ def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
 
 
 def _print_run_heading(console: Console, config: Config, request: VerifyRequest) -> None:
-    """Print what Lookout will ask. This is the first output, so that a fault in the suite is visible at once."""
+    """Print the target and the suite before the run starts. A person can then see at once if the suite is wrong."""
     target = config.require_target(request.target)
     suite = load_suite(target.suite)
     severe = sum(case.severity is Severity.CRITICAL for case in suite.cases)

@@ -1,4 +1,4 @@
 """A demo chat page about fictional insurance policies.
 
-Faults can be planted in it, which the demo's suite detects.
+The demo's suite detects the faults that can be planted in the page.
 """

@@ -40,7 +40,7 @@ BOOST_WEIGHT = 1.0
 UNKNOWN_PENALTY = 1.0
 """The score that is subtracted for each unknown word. Three unknown words cancel one required concept."""
 MIN_SCORE = 1.5
-"""Minimum score of a field that matches a question. The value was tuned by hand on the suite and on paraphrases."""
+"""Minimum score for a field to match a question. The value was tuned by hand on the suite and on paraphrases."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 @dataclass(frozen=True)
 class BlockedDraft:
-    """A reply that was blocked, and the numbers that no fact supports."""
+    """A reply that was blocked, and the numbers in it that no fact supports."""
 
     reply: str
     reasons: tuple[str, ...]
@@ -147,7 +147,7 @@ _WISH = r"(?:i want to|i d like to|i would like to|i wish to|i need to)\s+"
 
 
 class RequestGuard:
-    """A check that recognises requests that must be declined, by their words alone."""
+    """A check that recognises requests that must be declined. It looks only at the words of a request."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         actions = vocabulary.actions
@@ -260,9 +260,9 @@ _SUMMARY_FIELDS: dict[str, tuple[str, ...]] = {
     "waiting": ("initial_waiting", "ped_waiting", "specific_disease_waiting", "maternity_waiting"),
     "": ("sum_insured_range", "ped_waiting", "room_rent", "copay", "no_claim_bonus"),
 }
-"""The fields that a summary lists, by the concept that the question mentions.
+"""The fields that a summary lists. The key is the concept that the question mentions.
 
-The entry ``""`` is for a summary of the whole policy.
+The key ``""`` is for a summary of the whole policy.
 """
 
 _MAX_FOLLOW_UP_WORDS = 9
@@ -290,7 +290,7 @@ class BotReply:
 
 
 class Bot:
-    """A bot that answers questions about the policies of one book. ``faults`` can change its behaviour."""
+    """A bot that answers questions about the policies of one `PolicyBook`. ``faults`` can change its behaviour."""
 
     def __init__(self, book: PolicyBook, vocabulary: Vocabulary, faults: NoFaults | None = None) -> None:
         self._book = book
@@ -340,7 +340,7 @@ class Bot:
         return bool(ranked) and ranked[0][1] >= MIN_SCORE
 
     def _add_earlier_policy_and_concepts(self, question: ParsedQuestion, earlier: Sequence[str]) -> ParsedQuestion:
-        """Add to ``question`` the policy of an earlier message, if the question names none.
+        """If ``question`` names no policy, add the policy of an earlier message to it.
 
         If the question is a short follow-up, also add the concepts of earlier messages.
         """

@@ -32,7 +32,7 @@ FAULT_OF_CASE: Final = {
     "cmp-copay-three": "an error message of the model provider instead of an answer",
     "suraksha-gold::ayush::en": "an answer without its source",
 }
-"""The fault that each of these cases of the demo's suite triggers, by the id of the case."""
+"""Some cases of the demo's suite, by id, with the planted fault that each case triggers."""
 RIGHT_CASE: Final = "suraksha-gold::ped-waiting::en"
 """A case without a fault. It shows that the graders do not fail every answer."""
 

@@ -24,12 +24,12 @@ class NoFaults:
     """A bot without faults: each method changes nothing."""
 
     def distort_fact(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
-        """Return the fact as stored in the index."""
+        """Return ``fact`` unchanged."""
         del policy
         return fact
 
     def apply_citation_fault(self, citation: str, fact: PolicyFact) -> str:
-        """Return the citation to send."""
+        """Return ``citation`` unchanged."""
         del fact
         return citation
 
@@ -44,7 +44,7 @@ class NoFaults:
         return None
 
     def get_leaked_text(self, question: ParsedQuestion) -> str:
-        """Return another customer's record, which is added after the reply.
+        """Return another customer's record to add after the reply.
 
         Returns an empty text without a fault.
         """
@@ -90,9 +90,9 @@ class PlantedFaults(NoFaults):
         "portability": ("60", "45 days", "60 days"),
         "free_look": ("15", "30 days", "15 days"),
     }
-    """The figures of the older edition that differ, by field.
+    """The figures that are different in the older edition, by field.
 
-    Each entry contains the older amount, the words of today's edition, and the words of the older edition.
+    Each entry contains the older amount, the figure's text in today's edition, and its text in the older edition.
     """
     MIN_SLOW_QUESTION_CHARACTERS: ClassVar[int] = 200
     """Minimum length in characters of a question that makes the bot pause.

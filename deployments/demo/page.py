@@ -1,4 +1,4 @@
-"""The chat page: Gradio's ChatInterface, an endpoint that returns the version, and the server for both."""
+"""The server of the demo: a chat page (Gradio's ChatInterface) and an endpoint that returns the version."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PageOptions:
 
 
 def _get_message_text(content: object) -> str:
-    """Return the text of a message in Gradio's history, which is a string or a list of parts."""
+    """Return the text of ``content``, a message in Gradio's history. ``content`` is a string or a list of parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

@@ -93,7 +93,7 @@ class Field(_Frozen):
 
 
 class Topic(_Frozen):
-    """A subject other than health policies. If it is ``hard``, even a question with a known answer is refused."""
+    """A subject other than health policies. If ``hard`` is true, even a question with a known answer is refused."""
 
     name: str
     hard: bool
@@ -198,7 +198,7 @@ class _Spans:
 
 
 class QuestionReader:
-    """A parser that turns a text into a `ParsedQuestion`, with the vocabulary and the names of the policies."""
+    """A parser that uses the vocabulary and the names of the policies to turn a text into a `ParsedQuestion`."""
 
     def __init__(self, book: PolicyBook, vocabulary: Vocabulary) -> None:
         self._policies = tuple((policy, _compile_phrases(policy.aliases)) for policy in book.policies)

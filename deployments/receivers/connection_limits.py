@@ -38,7 +38,8 @@ The time begins when the connection is made or, for a later request, with the fi
 MAX_PER_PEER: Final = 64
 """Maximum number of connections of one client that have not sent a complete head.
 
-The site has the same limit for bodies. A proxy in front of Lookout sends head and body immediately.
+The site has the same limit for bodies. A proxy in front of Lookout does not reach the limit, because it sends head
+and body immediately.
 """
 MIN_AGE_TO_CLOSE_S: Final = 1.0
 """Minimum age in seconds at which a connection may be closed because its client has too many connections.
@@ -73,7 +74,7 @@ The usual limit of 1,024 is too low for 1,000 deliveries at once.
 
 
 class PendingConnections:
-    """The connections to one server whose head or body is not complete yet, longest-waiting connection first."""
+    """The connections to one server that have not sent a complete head or body yet, longest-waiting first."""
 
     def __init__(self) -> None:
         self._waiting: dict[BoundedProtocol, tuple[float, str | None]] = {}
@@ -245,7 +246,7 @@ class RepeatFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether to write the record. Cut a message from `NOISY_MESSAGES` to its first line.
 
-        Its traceback is removed, because it does not help to find the cause.
+        The traceback after such a message is also removed, because the traceback does not help to find the cause.
         """
         if not any(text in record.getMessage() for text in NOISY_MESSAGES):
             return True
@@ -294,7 +295,7 @@ def build_bounded_server(
 
 
 def serve_until_signal(server: uvicorn.Server) -> None:
-    """Serve until SIGTERM or SIGINT. uvicorn raises the signal again after it has stopped.
+    """Serve until SIGTERM or SIGINT. After the server has stopped, uvicorn raises the signal again.
 
     If the server cannot start, end the process with `STARTUP_FAILURE`.
     """

@@ -35,7 +35,7 @@ class ReadinessStatus(Record):
     """The result of a readiness check.
 
     ``secrets`` is always true, because without secrets the process does not start. ``runner_alive`` is true if a
-    runner polls Prefect for due runs of the deployment that a deploy starts.
+    runner polls Prefect for due runs of the Prefect deployment that verifies deploys.
     """
 
     keeps_deploys: bool
@@ -52,7 +52,7 @@ class ReadinessStatus(Record):
 
 
 class _Prefect(NamedTuple):
-    """Whether Prefect answers, whether the deployment is registered, and whether a runner polls for its runs."""
+    """The state of Prefect: whether it answers, has the deployment, and is polled for the deployment's runs."""
 
     answers: bool = False
     registered: bool = False
@@ -62,7 +62,7 @@ class _Prefect(NamedTuple):
 class Readiness:
     """Checks readiness at most every two seconds.
 
-    ``deployment`` is the deployment that a deploy starts, as ``flow/name``.
+    ``deployment`` is the Prefect deployment that verifies deploys, as ``flow/name``.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Readiness:
         self._last_status: tuple[float, ReadinessStatus] | None = None
 
     async def get_recent_readiness_status(self) -> ReadinessStatus:
-        """Return the current status, which is at most two seconds old."""
+        """Return a readiness status that is at most two seconds old."""
         async with self._lock:
             if self._last_status is not None and monotonic() - self._last_status[0] < MAX_STATUS_AGE_S:
                 return self._last_status[1]

@@ -88,7 +88,7 @@ class _Interaction(BaseModel):
 
 
 class SlackAction(Record):
-    """An action on a message by one of its buttons. The address for a reply is never stored."""
+    """An action that a person chose with a button in a Slack message. The address for a reply is never stored."""
 
     action: OperatorAction
     response_url: str | None
@@ -284,7 +284,7 @@ such a message has about 120 kB. The limit is four times that size.
 BUFFERED_BODY_BYTES: Final = 2**16
 """Maximum size of a small body in bytes. The server buffers this much of any request."""
 MAX_LARGE_BODIES: Final = 16
-"""Maximum number of large bodies that are read at the same time, from all senders together. They need 8 MB."""
+"""Maximum number of large bodies that are read at the same time, for all senders. They need 8 MB of memory."""
 BODY_TIMEOUT_S: Final = 2.0
 """Maximum time for the body of a request in seconds. Slack waits three seconds for an answer."""
 MIN_SECRET_CHARACTERS: Final = 16

@@ -37,7 +37,7 @@ LOCAL: Final = "loopback"
 """The value of ``session`` for all visitors of a site without a login."""
 OPEN_ADDRESSES: Final = ("/login", "/healthz")
 LOGIN_ASSETS: Final = "/login/"
-"""The prefix of the files that the login page uses."""
+"""The address prefix of the files that the login page uses."""
 ACTION_RESULT_FIELDS: Final = frozenset({"done", "seal"})
 """Query parameters with the message of a finished action. They are not filters."""
 HEADERS: Final = {
@@ -116,7 +116,8 @@ class ViewLog:
 def choose_session_cookie_name(path_prefix: str) -> str:
     """Return the name of the session cookie.
 
-    Browsers accept the safer ``__Host-`` only for the path ``/``. A site below a path prefix uses ``__Secure-``.
+    Browsers accept the safer name prefix ``__Host-`` only for the path ``/``. A site below a path prefix uses
+    ``__Secure-``.
     """
     return "__Secure-lookout" if path_prefix else "__Host-lookout"
 
@@ -164,7 +165,7 @@ class AttemptLimit:
     _welcome: dict[str, None] = field(default_factory=dict[str, None])
 
     def compute_wait_s(self, address: str) -> int:
-        """Return how many seconds ``address`` must wait before the next attempt. 0 means that it can try now."""
+        """Return how many seconds ``address`` must wait before it may send a token again (0 or more)."""
         key = compute_visitor_key(address)
         own_s = self._compute_window_wait_s(self._wrong.get(key, ()), self.max_per_address)
         return own_s if key in self._welcome else max(own_s, self._compute_window_wait_s(self._all, self.max_total))
@@ -196,7 +197,7 @@ def _drop_oldest_addresses(by_address: dict[str, _Value], max_addresses: int) ->
 
 
 def compute_visitor_key(address: str) -> str:
-    """Return the key under which a visitor's tokens are counted: an IPv4 address, or an IPv6 address's network."""
+    """Return the key under which wrong tokens are counted: an IPv4 address, or the network of an IPv6 address."""
     parsed = _parse_address(address)
     if isinstance(parsed, IPv6Address):
         return str(ip_network((int(parsed), _IPV6_SITE_BITS), strict=False))

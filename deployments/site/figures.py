@@ -39,7 +39,7 @@ def load_target_cards(request: PageRequest) -> tuple[TargetCard, ...]:
 
 
 def format_badge_verdict(card: TargetCard) -> str:
-    """Return the last verdict for the badge, or `NO_DATA` if there is none or it is too old."""
+    """Return the last verdict for the badge, or `NO_DATA` if there is no verdict or the last verdict is too old."""
     is_known = card.last is not None and card.state not in (CardState.OLD, CardState.NONE)
     return card.last.verdict.value if is_known and card.last is not None else NO_DATA
 

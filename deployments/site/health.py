@@ -54,7 +54,8 @@ class HealthLine(Record):
     """The result of one check of the monitor itself.
 
     ``ok`` is ``None`` if the result is unknown. The text ``unknown`` is then shown before ``text``. ``to_do`` and
-    ``command`` state what to do. ``next_at`` is shown in the time zone ``zone``.
+    ``command`` state what to do. ``next_at``, the time of a schedule's next run, is shown in the time zone
+    ``zone``.
     """
 
     what: str

@@ -104,7 +104,8 @@ class FilterField(Record):
 class Paging(Record):
     """One page of a long table.
 
-    ``number`` is the page number, from 1. ``rows`` is the number of rows on each page, ``total`` that of the table.
+    ``number`` is the page number, from 1. ``rows`` is the number of rows on each page. ``total`` is the number of
+    rows in the table.
     """
 
     number: int = 1
@@ -113,22 +114,22 @@ class Paging(Record):
 
     @property
     def offset(self) -> int:
-        """Return the number of table rows before this page."""
+        """Return how many rows of the table come before this page."""
         return (self.number - 1) * self.rows
 
     @property
     def page_count(self) -> int:
-        """Return the number of pages of the table, which is at least 1."""
+        """Return the number of pages of the table. The number is at least 1."""
         return max(1, math.ceil(self.total / self.rows))
 
     @property
     def first_row(self) -> int:
-        """Return the number of the first row on this page, from 1. Return 0 if the table is empty."""
+        """Return the position of this page's first row in the table, from 1. Return 0 if the table is empty."""
         return min(self.offset + 1, self.total)
 
     @property
     def last_row(self) -> int:
-        """Return the number of the last row on this page."""
+        """Return the position of this page's last row in the table, from 1."""
         return min(self.offset + self.rows, self.total)
 
     def with_total(self, total: int) -> Paging:

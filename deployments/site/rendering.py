@@ -241,7 +241,7 @@ class Renderer:
 
 
 def sanitize_local_address(next_url: str, prefix: str) -> str:
-    """Return ``next_url`` without the proxy's prefix if it is an address on this site. Otherwise return ``/``."""
+    """If ``next_url`` is an address on this site, return it without the proxy's prefix. Otherwise return ``/``."""
     if prefix and (next_url == prefix or next_url.startswith(f"{prefix}/")):
         next_url = next_url[len(prefix) :] or "/"
     is_local = next_url.startswith("/") and not next_url.startswith(("//", "/\\", "/login", "/logout"))

@@ -50,7 +50,7 @@ COPY_TIMEOUT_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class SiteEnvironment:
-    """The clock and the name of the local user, which a site gets from its environment."""
+    """What a site gets from its environment: the clock and the name of the local user."""
 
     now: Callable[[], datetime]
     local_name: str

@@ -2,7 +2,7 @@
 
 Each person has one token with a role. Only its hash is stored. A token has 256 random bits, so SHA-256 is a safe
 hash. A session is a signed cookie, which is not stored. It ends after some hours, or when the token is revoked or
-the person logs out. The hash of a session that ended early is stored until it would have ended.
+the person logs out. The hash of a session that ended early is stored until the session would have expired.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Parses webhook deliveries. A delivery reports a deploy, starts no run, or is refused.
 
-An ambiguous or meaningless header, JSON object, commit or time is refused. Its meaning is never guessed.
+An ambiguous or meaningless header, JSON object, commit or time is refused. Lookout does not guess what was meant.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ STATUS: Mapping[RejectionReason, HTTPStatus] = {
 
 
 class DeliveryRejected(Exception):
-    """Raised for a rejected delivery. Its text is the body of the response and quotes nothing from the delivery."""
+    """Raised for a rejected delivery. The error's text is the response body, without text from the delivery."""
 
     def __init__(self, reason: RejectionReason, message: str) -> None:
         super().__init__(message)
@@ -172,7 +172,7 @@ class TriggerParser(Protocol):
     def verify_and_parse(self, delivery: Delivery) -> ParsedDelivery:
         """Return what a delivery reports. The signature is checked before the content is read.
 
-        Raises `DeliveryRejected`. It raises no other error, whatever the body contains.
+        Whatever the body contains, only `DeliveryRejected` is raised.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Finds the targets of a deploy by comparing its payload with the configured triggers.
+"""Finds the targets of a deploy by comparing the delivery's payload with the configured triggers.
 
 Only the triggers name targets; a payload cannot choose a target. The senders' secrets come from the environment.
 Each sender has one secret, or several during a rotation.

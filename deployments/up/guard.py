@@ -121,7 +121,7 @@ ORPHANS_GRACE_S = 5.0
 
 
 def main() -> int:
-    """Run the command and return its exit code. If a signal ended it, return 128 plus the signal's number."""
+    """Run the command. Return its exit code or, if a signal ended the command, 128 plus the signal's number."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _ignore_signal)
     set_orphan_adoption()

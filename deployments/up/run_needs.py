@@ -22,7 +22,7 @@ from monitors.sources.privacy import PrivacyMode
 from monitors.sources.traffic.settings import FileTraffic, HttpTraffic, LangSmithTraffic, TrafficSettings
 
 Check = Callable[[], object]
-"""A function that raises a `MonitorError` if a target, key or variable is missing. The error has its name."""
+"""A function that raises a `MonitorError` with the name of the target, key or variable that is missing or wrong."""
 
 
 def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]) -> Iterator[Check]:

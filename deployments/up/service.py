@@ -144,7 +144,7 @@ async def run_with_restarts(
 
 
 async def _send_alert_and_log_error(sending: Awaitable[None]) -> None:
-    """Await ``sending``, which sends an alert. If it fails, only log the type of the error."""
+    """Await ``sending``, which sends an alert. If no alert can be sent, only log the type of the error."""
     try:
         await sending
     except Exception as error:  # noqa: BLE001 - the part must run even if no alert can be sent

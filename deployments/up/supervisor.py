@@ -39,7 +39,7 @@ class SupervisedProcess:
 
 @dataclass(frozen=True)
 class RestartPolicy:
-    """The pauses between restarts of a part, and when an alert is sent. All times are in seconds."""
+    """The pauses between restarts of a part, and the number of deaths before an alert. All times are in seconds."""
 
     first_pause_s: float = 1.0
     max_pause_s: float = 60.0

@@ -37,7 +37,9 @@ class AlertThread(NamedTuple):
 
 
 async def add_alert_to_first_message(notifier: Notifier, alert: Alert) -> Receipt | None:
-    """Add ``alert`` to the first message of its run. Return ``None`` if the alert must be a separate message.
+    """Add ``alert`` to the first message that its run sent.
+
+    Return ``None`` if the alert must be a separate message.
 
     The alert must be a separate message if the first message was deleted or cannot be edited. The edit is
     idempotent, so it can be repeated, for example after a missing reply from Slack.
@@ -77,9 +79,9 @@ async def add_summary_to_sent_alerts(
 
     The summary contains the scores, the links, the common attributes of the failed cases, and the changes since the
     last accepted run. ``flaky`` maps the id of each flaky case to a note on how often the case was answered
-    correctly. ``format_recheck`` formats the result of rechecking an alert's cases. This result is added to the
-    message. A message that already shows the scores, or that a person has acknowledged, is edited only if this
-    result is not empty.
+    correctly. ``format_recheck`` returns a text about the recheck of an alert's cases, and this text is added to
+    the message. A message that already shows the scores, or that a person has acknowledged, is edited only if this
+    text is not empty.
     """
     failures: list[str] = []
     acknowledged = await asyncio.to_thread(_read_acknowledged_fingerprints, notifier)
@@ -144,7 +146,7 @@ async def edit_messages_after_actions(
     """Edit the messages that must show the outcomes of operator actions. Return the error of each failed edit.
 
     ``outcomes_done`` are the outcomes that the messages must show. If an edit fails, the next edit of the same
-    message corrects it, because each edit shows the current state.
+    message also shows the missing outcome, because each edit shows the current state.
     """
     failures: list[str] = []
     for place in await asyncio.to_thread(_find_messages_to_edit, actions, tuple(outcomes_done)):
@@ -187,8 +189,8 @@ def list_recent_action_outcomes(
 ) -> tuple[ActionOutcome, ...]:
     """List the outcomes of the operator actions in the last ``window``, oldest first.
 
-    The Slack messages may not show these outcomes yet, because the process that edits messages may have been
-    killed.
+    The Slack messages may not show these outcomes, because the process that edits the messages may have been killed
+    before the edit.
     """
     return list_action_outcomes(actions.store, since=actions.now() - window)
 

@@ -1,7 +1,7 @@
 """Reports internal faults of Lookout, and resolves the faults that have ended.
 
-The alert is sent even when the warehouse cannot be written. The part of Lookout that detects a fault also resolves
-the fault.
+The alert about a fault is sent even when the warehouse cannot be written. The part of Lookout that detects a fault
+also resolves the fault.
 """
 
 from __future__ import annotations

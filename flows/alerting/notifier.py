@@ -30,8 +30,8 @@ LOCK_WAIT_S = 30.0
 class OperatorActions:
     """The context for storing operator actions and for carrying them out.
 
-    ``account_patterns`` returns a target's patterns of account numbers, which are redacted in drafts. ``silences``
-    and ``production_targets`` come from the configuration.
+    ``account_patterns`` returns the patterns of a target's account numbers. These numbers are redacted in drafts.
+    ``silences`` and ``production_targets`` come from the configuration.
     """
 
     store: Store

@@ -38,9 +38,9 @@ ALERT_REFUSED: Final = "AlertRefused"
 REFUSAL_RETRY_AFTER: Final = timedelta(seconds=10)
 """Minimum wait before a refused message is sent again. This wait prevents a second attempt in the same run."""
 REFUSAL_VISIT_INTERVAL: Final = timedelta(hours=1)
-"""Minimum time between two attempts to send a refused message, for jobs that run every minute.
+"""Minimum time between two attempts to send a refused message from the jobs that run every minute.
 
-Without this limit, these jobs would add a row to the store every minute.
+Without this limit, each of these jobs would add a row to the store every minute.
 """
 MAX_REFUSED_AGE: Final = timedelta(days=30)
 """Maximum age of a refused message that is sent again. An older message is never sent."""
@@ -61,7 +61,7 @@ async def notify(
 ) -> tuple[Alert, ...]:
     """Update the target's incidents from ``observations``, send the alerts, and return them.
 
-    ``summary`` contains facts about the run, which the alerts show. At the end of a run, ``scope`` says which
+    ``summary`` contains the facts about the run that the alerts show. At the end of a run, ``scope`` says which
     incidents the run can resolve. An alert that cannot be sent now stays in the outbox, and the next process that
     sends alerts sends it. If Slack refuses an alert, the refusal is reported as an internal fault of Lookout. At
     the end of a run, alerts that reached no person are sent again.
@@ -99,7 +99,7 @@ async def _send_outbox_and_record_refusals(notifier: Notifier) -> None:
 
 
 async def notify_of_load_errors(notifier: Notifier) -> None:
-    """Notify Lookout's owners of journal data that this process could not load. Each error is reported once.
+    """Notify Lookout's owners if this process could not load data from the journal. Each error is reported once.
 
     The maintenance flow resolves the fault when it checks the warehouse and finds no error.
     """
@@ -161,10 +161,10 @@ async def resolve_incidents_and_send_alerts(
 ) -> tuple[Alert, ...]:
     """Resolve the open incidents whose fingerprints are in ``endings``. Send and return the alerts about their end.
 
-    ``endings`` maps a fingerprint to the text of the alert, which is sent to the incident's thread. If the text is
-    ``None``, the incident is resolved without an alert. ``began_at`` is the time at which the check of these
-    incidents began. The lock is acquired only if an incident is open, because every poll calls this function.
-    Raises `WarehouseError`.
+    ``endings`` maps a fingerprint to the text of the alert. The alert is sent to the incident's thread. If the text
+    is ``None``, the incident is resolved without an alert. ``began_at`` is the time at which the check of these
+    incidents began. The warehouse's lock is acquired only if an incident is open, because every poll calls this
+    function. Raises `WarehouseError`.
     """
     incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
     if not any(incident.fingerprint in endings for incident in incidents):
@@ -225,7 +225,7 @@ async def send_undelivered_alerts_again(notifier: Notifier) -> tuple[Alert, ...]
 
 
 async def send_waiting_alerts(notifier: Notifier) -> None:
-    """Send alerts that a killed run recorded but did not send, and summaries of silences.
+    """Send summaries of silences, and the alerts that a killed run recorded but did not send.
 
     Jobs that run every minute call this function. An alert is skipped if an attempt to send the alert was made in
     the last minute, because Slack may be down. Once an hour, the messages that Slack refused are sent again, for
@@ -246,7 +246,7 @@ async def send_waiting_alerts(notifier: Notifier) -> None:
 
 
 def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
-    """Read the last alert about each open incident, by fingerprint, if this alert was only printed.
+    """Read the last alert about each open incident if this alert was only printed. The keys are fingerprints.
 
     Return an empty mapping if alerts can still only be printed, or if the warehouse cannot be read.
     """
@@ -259,11 +259,11 @@ def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
 
 
 def _read_refused_alerts(notifier: Notifier) -> Mapping[str, Alert]:
-    """Read the last alert about each incident, by fingerprint, if every delivery path refused this alert.
+    """Read the last alert about each incident if every delivery path refused this alert. The keys are fingerprints.
 
-    The alert that messages are refused is included only if no other alert was refused, and if its incident is still
-    open. If this alert is then delivered, Lookout knows that messages can be sent again. Return an empty mapping if
-    alerts can only be printed, or if the warehouse cannot be read.
+    The alert that reports the refusals is itself included only if no other alert was refused, and if its incident
+    is still open. If this alert is then delivered, Lookout knows that messages can be sent again. Return an empty
+    mapping if alerts can only be printed, or if the warehouse cannot be read.
     """
     if not notifier.sender.notifies:
         return {}

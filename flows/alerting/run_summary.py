@@ -16,7 +16,7 @@ from monitors.reports.triage_summary import format_triage_changes_or_figures
 MAX_EXPLAINING_LINES = 3
 """Maximum number of lines that explain a failure: the recheck, common causes, and what changed.
 
-The limit does not include the lines about the last deploy that passed and about cases without coverage.
+The lines about the last deploy that passed and about cases without coverage are not counted.
 """
 
 

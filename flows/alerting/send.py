@@ -19,15 +19,15 @@ from warehouse.queries.outbox import claim_alerts, open_incident_transaction, re
 
 MAX_SENT_AT_ONCE = 20
 MAX_FAILURES_IN_A_ROW = 2
-"""Number of consecutive failures after which Slack counts as down. The remaining alerts then wait.
+"""After this number of consecutive failures, Slack counts as down, and the remaining alerts wait.
 
 One failure does not stop the remaining alerts, because the message itself may be the cause.
 """
 LEASE = timedelta(seconds=90)
 """How long one worker has the exclusive right to send a message.
 
-The lease is longer than sending a message with all retries. Therefore no second worker sends the same message. The
-lease ends earlier if the worker was a process on this machine and has ended.
+The lease is longer than the time to send a message with all retries. Therefore no second worker sends the same
+message. The lease ends earlier if the worker is a process on this machine that has ended.
 """
 
 
@@ -79,9 +79,9 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
 async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Receipt:
     """Add ``alert`` to the first message of its run, or send it as a new message. Store and return the receipt.
 
-    ``again`` is true if an earlier attempt may have sent the alert. If another machine has sent the alert, it is
-    not sent again. If every delivery path refuses the alert, it is printed. The thread of a new message is stored,
-    because later alerts about the same incidents are replies in it.
+    ``again`` is true if an earlier attempt may have sent the alert. An alert that another machine has sent is not
+    sent again. An alert that every delivery path refuses is printed. The thread of a new message is stored, because
+    later alerts about the same incidents are replies in this thread.
     """
     shared, interval = notifier.shared_server, timedelta(hours=notifier.settings.reminder_interval_h)
     is_shared = shared is not None and notifier.sender.notifies

@@ -3,8 +3,8 @@
     take the lease → read what was sent → send what is new → record it → return the lease
 
 A lease is the right of one machine to send alerts about one target. The machines share a Prefect server, which
-stores leases and records as variables. Prefect creates each name once and deletes a variable by its id, so only one
-machine can take a lease. All times are from the server's clock, because the clocks of machines differ. If the
+stores leases and records as variables. A variable's name is unique, and a variable is deleted by its id, so only
+one machine can have the lease. All times are from the server's clock, because the clocks of machines differ. If the
 server does not answer, every machine sends the alert: a duplicate is better than a lost alert.
 """
 
@@ -41,26 +41,26 @@ from monitors.records.incidents import (
 LEASE_S: Final = 60.0
 """Duration of a lease in seconds. After this time, another machine can take the lease of a stopped machine."""
 ANSWER_TIMEOUT_S: Final = 5.0
-"""Time limit in seconds for all requests of one step together.
+"""Total time limit in seconds for all requests of one step.
 
-One step takes the lease. Another step records the sent message and releases the lease.
+Taking the lease is one step. Recording the sent message and releasing the lease is another step.
 """
 AWAY_S: Final = 60.0
 """If the server does not answer, Lookout waits this many seconds before the next request to the server."""
 POLL_S: Final = 0.5
 SENT_ELSEWHERE: Final = "sent by another machine"
-"""The first words of a receipt's detail if another machine has sent the message."""
+"""The start of a receipt's field ``detail`` if another machine has sent the message."""
 OWN_KINDS: Final = ABOUT_THE_MONITOR | {IncidentKind.DRILL}
-"""Kinds of incidents that are about Lookout on this machine. No other machine reports them."""
+"""Kinds of incidents that concern Lookout on this machine. No other machine reports these incidents."""
 MAX_ROWS: Final = 200
-"""Maximum number of records that Lookout reads from the Prefect server, which is Prefect's page size.
+"""Maximum number of records that Lookout reads from the Prefect server: one page of Prefect's API.
 
 Faults in older records are reported again.
 """
 MAX_FACTS: Final = 100
-"""Maximum number of facts in one variable. A variable can contain 5,000 characters."""
+"""Maximum number of facts in one variable, because Prefect limits a variable to 5,000 characters."""
 OVER: Final = "over"
-"""The fact that a record contains when a fault has ended."""
+"""The entry in a record's ``facts`` that means that the fault has ended."""
 _NO_ANSWER: Final = (httpx.HTTPError, TimeoutError, KeyError, ValueError)
 """Errors of a server that does not answer, that refuses the request, or that is not a Prefect server."""
 
@@ -94,11 +94,12 @@ _VARIABLES: Final = TypeAdapter(list[Variable])
 
 @dataclass
 class ReportedFault:
-    """The records of one fault in the messages of all machines, since the fault began.
+    """What all machines have reported about one fault since it began.
 
-    ``opening`` is the first record of the fault. ``newest`` is the last record of another machine, written at
-    ``at`` by the server's clock. ``is_over`` is true if the end of the fault was reported. ``is_own`` is true if
-    this machine sent one of the messages. ``facts`` are the facts that other machines reported.
+    ``opening`` is the first record of the fault. ``newest`` is the last record that another machine wrote, and
+    ``at`` is the time of this record by the server's clock. ``is_over`` is true if the end of the fault was
+    reported. ``is_own`` is true if this machine sent one of the messages. ``facts`` are the facts that other
+    machines reported.
     """
 
     opening: SentRecord
@@ -136,8 +137,8 @@ class ReportedFault:
 class AlertPart:
     """The part of an alert that this machine must send.
 
-    ``alert`` is ``None`` if other machines sent the whole alert. ``note`` explains in the receipt why nothing is
-    sent, or why there is no lease. ``channel`` and ``thread`` belong to the first message about the fault.
+    ``alert`` is ``None`` if other machines sent the whole alert. ``note`` is a text for the receipt: why nothing is
+    sent, or why there is no lease. ``channel`` and ``thread`` are those of the first message about the fault.
     """
 
     alert: Alert | None
@@ -147,8 +148,8 @@ class AlertPart:
     receipts: list[Receipt] = field(default_factory=list[Receipt])
     """The receipts of the message. The caller adds a receipt after each attempt to send the message.
 
-    If the status of a receipt is SENT, the facts of the message are then recorded, so that other machines do not
-    report them again.
+    If a receipt has the status SENT, the facts of the message are recorded afterwards, so that other machines do
+    not report these facts again.
     """
 
 
@@ -157,9 +158,9 @@ class SharedServer:
 
     ``folder`` is the identity of this machine's data folder, and ``host`` is the name of this machine.
     ``destination`` is where alerts are sent, and ``addresses`` maps targets to their addresses. Two machines
-    coordinate their alerts about a target only if its address and the destination are the same on both machines.
-    ``nonce`` returns a random name for a variable. ``auth`` is ``name:password``. A lease ends after ``lease_s``
-    seconds. The server must answer within ``answer_timeout_s``.
+    coordinate their alerts about a target only if the target's address and the destination are the same on both
+    machines. ``nonce`` returns a random name for a variable. ``auth`` is ``name:password``. A lease ends after
+    ``lease_s`` seconds. The server must answer within ``answer_timeout_s``.
     """
 
     def __init__(
@@ -327,7 +328,7 @@ class _SharedTarget:
     async def read_reported_faults_and_time(
         self, interval: timedelta
     ) -> tuple[Mapping[str, ReportedFault], datetime]:
-        """Read the reports about each fault within ``interval``.
+        """Read what was reported about each fault within ``interval``.
 
         Also return the current time of the server's clock.
         """
@@ -440,7 +441,8 @@ def _add_sent_record(reported: dict[str, ReportedFault], record: SentRecord, at:
 def _list_reported_facts(alert_item: AlertItem) -> list[str]:
     """List the facts that a message with ``alert_item`` reports.
 
-    A message of severity 3 also reports severities 1 and 2. If the fault has ended, the only fact is `OVER`.
+    A message with severity 3 also counts as a report of severities 1 and 2. If the fault has ended, the only fact
+    is `OVER`.
     """
     if alert_item.incident.is_resolved:
         return [OVER]
@@ -450,7 +452,8 @@ def _list_reported_facts(alert_item: AlertItem) -> list[str]:
 def _list_open_fault_facts(alert_item: AlertItem) -> list[str]:
     """List the facts in a message about an open fault.
 
-    The facts are the severity, the failed cases, the reasons of the gate's verdict, and a strong rise of a rate.
+    The facts are the severity, the failed cases, the reasons of the gate's verdict, and a strong increase of a
+    rate.
     """
     observation = alert_item.observation
     rise = f"rise {observation.seen_at:%Y-%m-%d}"  # several machines see the rise in the same nightly run

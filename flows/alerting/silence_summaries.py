@@ -18,11 +18,14 @@ from warehouse.queries.incidents import list_withheld_incidents_to_summarise
 from warehouse.queries.outbox import open_incident_transaction
 
 MAX_SUMMARY_AGE: Final = timedelta(days=30)
-"""Maximum age of a withheld alert in a summary. Older alerts exist only if Lookout was not running."""
+"""Maximum age of a withheld alert that a summary lists.
+
+Older withheld alerts exist only if Lookout was not running.
+"""
 DECISION_LAG: Final = timedelta(minutes=1)
 """Maximum time between the decision to withhold an alert and the storage of this decision.
 
-A summary is sent this long after the end of the silence's period.
+Therefore a summary is sent this long after the silence's period has ended.
 """
 
 

@@ -59,7 +59,7 @@ def _redact_error(error: Exception) -> MonitorError:
 
 
 def _collect_error_texts(error: BaseException) -> list[str]:
-    """Collect the texts of ``error`` and of its causes, as a traceback would print them."""
+    """Collect the texts that a traceback of ``error`` would print: those of the error and of its causes."""
     texts: list[str] = []
     visited_ids: set[int] = set()
     waiting: list[BaseException | None] = [error]
@@ -81,7 +81,7 @@ MONITOR_BROKE_EXIT_CODE: Final = 4
 REPORT_TIMEOUT_S: Final = 120.0
 """Maximum time to report a hung run, in seconds. After this time, the process ends without an alert.
 
-The time is longer than two waits for the warehouse's lock and one delivery.
+The time is long enough for two waits for the warehouse's lock and for one delivery.
 """
 
 

@@ -1,6 +1,6 @@
 """Gives each process that sends alerts a unique name.
 
-From this name, other processes can find out whether the process has ended.
+Other processes use this name to find out whether the named process has ended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ def has_worker_ended(name: str) -> bool:
 
 @cache
 def _compute_machine_id() -> str:
-    """Return a hash of host name, boot id and pid namespace. Processes in two containers can have the same pid."""
+    """Return a hash of host name, boot id and pid namespace.
+
+    The namespace matters, because processes in two containers can have the same pid.
+    """
     parts = [socket.gethostname(), _read_text_or_empty(_BOOT), _read_link_or_empty(_PROC / "self" / "ns" / "pid")]
     return hashlib.sha256("/".join(parts).encode()).hexdigest()[:16]
 

@@ -3,10 +3,10 @@
     ask which commit each target runs ─▶ the commit is new ─▶ store the deploy ─▶ create its verification run
 
 `flows.watching` polls every minute. This flow also polls once an hour, so that its completed runs show that polling
-works. Both store deploys in the same queue and create runs with the same idempotency keys. Therefore each deploy
-gets only one run. A poll also creates the runs of deploys that a webhook receiver stored before the receiver was
-stopped. The state of the flow is Completed with the name Watched. If a run could not be created, the state is
-Failed with the name Waiting, and the next poll tries again.
+works. The watcher and this flow store deploys in the same queue, and create runs with the same idempotency keys.
+Therefore each deploy gets only one run. A poll also creates the runs of deploys that a webhook receiver stored
+before the receiver was stopped. The state of the flow is Completed with the name Watched. If a run could not be
+created, the state is Failed with the name Waiting, and the next poll tries again.
 
 The first poll of a target finds a commit that was never reported. By default, this poll only stores the commit.
 With `first_poll = "verify"`, it also creates a verification run for the commit. For each target, a file counts the
@@ -55,7 +55,7 @@ FILE_NAME: Final = "hub-silence"
 
 
 class HubOutage(Record):
-    """The number of consecutive failed polls, when they began, and whether Lookout's owners were notified."""
+    """The number of consecutive failed polls, since when polls fail, and whether Lookout's owners were notified."""
 
     failures: Annotated[int, Field(ge=0)] = 0
     since: UtcTime | None = None
@@ -99,7 +99,7 @@ class HubOutageStore:
 SUBJECT: Final = "deploy-watch"
 """The name that alerts about polling show instead of a target's name.
 
-Therefore no run of a target can resolve these alerts.
+Because of this name, the runs of targets do not resolve these alerts.
 """
 POLL: Final = "poll"
 """The value of ``reported_by`` for deploys that a poll finds."""
@@ -205,7 +205,7 @@ def _record_polled_commit(poller: DeployPoller, target: str, commit: str, deploy
 
     If the first poll must not start a run, the outcome "no run" is stored before the deploy. Therefore, if the
     process is killed between these two steps, no deploy waits for a run. The Hub provides no deployment IDs.
-    Therefore Lookout recognises a rollback at the Hub when an earlier commit runs again.
+    Therefore, at the Hub, an earlier commit that runs again counts as a rollback.
     """
     deploys, now = poller.deploys, poller.now()
     rollback_id = deploys.build_deployment_id_if_rolled_back(target, commit) if deployment is None else None

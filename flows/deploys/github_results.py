@@ -1,6 +1,6 @@
 """Posts a run's results to GitHub: the status of the commit and one comment on the pull request.
 
-The functions return errors instead of raising them, because a failed post does not change the results.
+The functions return errors instead of raising them, because the results stay valid even if a post fails.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class GitHubDestination:
     """The commit and the pull request to which one run's results are posted.
 
     ``commit`` gets a status if it is a full hash, and ``pull_request`` gets a comment. ``name`` distinguishes this
-    gate from others on the same commit. ``log`` is the URL of the job's log.
+    gate from other gates on the same commit. ``log`` is the URL of the job's log.
     """
 
     api_url: str
@@ -117,7 +117,9 @@ class GitHubDestination:
     async def post_comment_and_verdict(
         self, report: RunReport, cases: Sequence[CaseResult], redact: Redact
     ) -> tuple[tuple[NotifyError, ...], CommentResult | None]:
-        """Post the comment and set the verdict as the status. Return the errors and the result of the comment.
+        """Post the comment and set the verdict as the status.
+
+        Return the errors, and what was done with the comment.
 
         The results of a newer run are not replaced.
         """
@@ -154,7 +156,7 @@ class GitHubDestination:
 
 
 def format_comment_result(posted: CommentResult, pull: PullRequest) -> str:
-    """Format a sentence that says whether the comment was posted, updated or left unchanged."""
+    """Format a sentence that says whether the comment was posted, updated, or not changed."""
     named = f"{pull.repository}#{pull.number}"
     match posted.done:
         case CommentStatus.MADE:

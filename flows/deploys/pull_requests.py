@@ -1,8 +1,8 @@
 """Posts a run's results to the pull requests of its staging deploy: first "pending", and at the end the verdict.
 
-The webhook delivery contains the pull request. The target must have a trigger with the repository of the pull
-request. Results are posted before the run is stored as finished. If the process is killed before it posts the
-results, the run is resumed later and posts them then. A pull request gets one comment, which later runs update.
+The webhook delivery about the deploy names the pull request. The target must have a trigger with the repository of
+the pull request. Results are posted before the run is stored as finished. If the process is killed before it posts
+the results, the run is resumed later and posts them then. A pull request gets one comment, which later runs update.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ async def _post_state_to_pull_requests(run: LiveRun, state: State, text: str) ->
 async def _select_pull_requests_to_post(run: LiveRun) -> tuple[PullRequest, ...]:
     """Select the pull requests that get the results.
 
-    There are none unless the target is in staging and ``github.post_results`` is on.
+    None are selected unless the target is a staging target and ``github.post_results`` is on.
     """
     context = run.context
     if context.target.environment is not Environment.STAGING or not context.config.github.post_results:

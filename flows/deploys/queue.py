@@ -43,11 +43,11 @@ _OPEN: Final = ".open"
 _FIRST_POLL: Final = "first-poll"
 _RUNNING: Final = "running"
 _ID: Final = "~"
-"""The separator between commit and deployment ID in a file name. Commits and IDs do not contain it."""
+"""The separator between commit and deployment ID in a file name. Neither part contains this character."""
 SAME_DEPLOYMENT: Final = timedelta(days=1)
-"""Maximum time between two reports of one deploy whose IDs have different forms."""
+"""Maximum time between two reports of one deploy if their deployment IDs have different forms."""
 NOT_FOR_US_PREFIX: Final = "not for us"
-"""The first words of the webhook receiver's response if a valid delivery starts no run. Drills check them."""
+"""The start of the webhook receiver's response to a valid delivery that starts no run. Drills check for it."""
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ _ID_FORM: Final = re.compile(r"run-\d+|[a-z]*")
 
 
 def _get_deployment_id_prefix(deploy: ReportedDeploy) -> str | None:
-    """Return the prefix that all deployment IDs of the same sender and event share.
+    """Return the prefix that is the same in all deployment IDs of one sender and one kind of event.
 
     Return ``None`` if the deploy has no deployment ID.
     """
@@ -98,13 +98,13 @@ class RunningCommit(Record):
 
 
 class DeployQueue:
-    """The stored deploys of one data folder. Several threads and processes can use it without a lock."""
+    """The stored deploys of one data folder. Several threads and processes can use the queue without a lock."""
 
     def __init__(self, data_folder: Path) -> None:
         self._root = data_folder / FOLDER
 
     def save_if_new(self, deploy: QueuedDeploy, *, is_running_again: bool = False) -> bool:
-        """Store a deploy so that it survives a crash. Return false if it was reported before.
+        """Store a deploy so that it survives a crash. Return false if the deploy was reported before.
 
         ``is_running_again`` is true if `build_deployment_id_if_rolled_back` found that the commit runs again. If
         the deploy was reported before, its pull request is still stored, because the first report often comes from
@@ -180,7 +180,7 @@ class DeployQueue:
         self._write(self._build_path(deploy, _OPEN), attempt.model_dump_json())
 
     def delete_attempt(self, deploy: ReportedDeploy) -> None:
-        """Delete the record of a deploy's unfinished run, because the run has ended or Lookout gives up the run."""
+        """Delete the record of a deploy's unfinished run, because the run has ended or will not be restarted."""
         self._build_path(deploy, _OPEN).unlink(missing_ok=True)
 
     def has_unfinished_attempts(self) -> bool:
@@ -231,10 +231,7 @@ class DeployQueue:
         return [*([plain] if plain.exists() else ()), *with_id]
 
     def find_newest_reported_commit(self, target: str) -> str | None:
-        """Return the commit of a target's newest report.
-
-        Return ``None`` if there is no report or it cannot be read.
-        """
+        """Return the commit of a target's newest report, or ``None`` if there is no report that can be read."""
         files = [path for path in (self._root / target).glob(f"*{_REPORTED}") if not path.name.startswith(".")]
         newest = self._read_deploy(max(files, key=lambda path: path.stat().st_mtime_ns)) if files else None
         return newest.deploy.event.commit if newest is not None else None
@@ -263,7 +260,7 @@ class DeployQueue:
             self._write(self._root / target / _FIRST_POLL, "")
 
     def require_writable(self) -> None:
-        """Raise `WarehouseUnwritable` if a deploy could not be stored."""
+        """Raise `WarehouseUnwritable` if the queue cannot store deploys at the moment."""
         self._write(self._root / ".writable", "")
 
     def _write(self, path: Path, text: str) -> None:
@@ -284,7 +281,7 @@ class DeployQueue:
                     yield folder / name
 
     def _read_deploy(self, path: Path) -> QueuedDeploy | None:
-        """Read the deploy in a file. If it cannot be read, log an error and return ``None``."""
+        """Read the deploy in a file. If the file cannot be read, log an error and return ``None``."""
         try:
             return QueuedDeploy.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:

@@ -51,10 +51,10 @@ class RunNotMade(MonitorError):
 
 
 class RunPlan(Record):
-    """The Prefect deployment (``flow/name``) and the configuration that verify a deploy.
+    """The Prefect deployment (``flow/name``) and the configuration of the runs that verify deploys.
 
-    ``tag`` is `PrefectSettings.tag`. The tag is part of each run's key, because several installations can share a
-    server.
+    ``tag`` is `PrefectSettings.tag`. The tag is part of each run's idempotency key, because several installations
+    can share a server.
     """
 
     deployment: str
@@ -90,7 +90,9 @@ def build_run_idempotency_key(deploy: ReportedDeploy, attempt: int = 1, *, tag: 
 async def ensure_verification_run(
     client: PrefectClient, deploy: ReportedDeploy, plan: RunPlan, attempt: int = 1
 ) -> str:
-    """Create the run that verifies ``deploy``, unless the run exists. Return its id. ``attempt`` counts from 1.
+    """Create the run that verifies ``deploy``, unless this run exists. Return the id of the run.
+
+    ``attempt`` counts from 1.
 
     Raises `RunNotMade` if Prefect does not answer or does not have the deployment.
     """
@@ -164,8 +166,8 @@ async def restart_crashed_runs(
 ) -> StartReport:
     """Restart the runs whose process was killed. Restarted runs continue with their stored answers.
 
-    If a run must not be restarted, an alert is sent with the notifier of its target. Runs that have ended are no
-    longer listed as unfinished. Raises `WarehouseUnwritable`.
+    If a run must not be restarted, an alert is sent with the notifier of the run's target. Runs that have ended are
+    no longer listed as unfinished. Raises `WarehouseUnwritable`.
     """
     runs: list[str] = []
     failed: list[RunNotMade] = []
@@ -216,7 +218,7 @@ async def _read_run_state(client: PrefectClient, run_id: str, plan: RunPlan) -> 
 def _find_restart_obstacle(
     deploys: DeployQueue, queued: QueuedDeploy, attempt: DeployAttempt, plan: RunPlan
 ) -> str | None:
-    """Return why the run of a deploy must not be restarted, or ``None`` if it may be restarted."""
+    """Return why the run of a deploy must not be restarted, or ``None`` if the run may be restarted."""
     if attempt.number >= MAX_ATTEMPTS:
         return f"this was attempt {attempt.number} of {MAX_ATTEMPTS}"
     if attempt.plan_sha256 != plan.compute_sha256():
@@ -230,7 +232,7 @@ def _find_restart_obstacle(
 def _format_creation_error(deployment: str, error: BaseException) -> str:
     """Format why Prefect did not create a run.
 
-    The text does not quote the response, which can contain parameters.
+    The text does not quote Prefect's response, because the response can contain parameters.
     """
     if isinstance(error, httpx.HTTPStatusError):
         return f"Prefect answered the request for a run of {deployment} with HTTP {error.response.status_code}"

@@ -77,7 +77,7 @@ from warehouse.queries.traffic import list_recent_nightly_reports
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
 OVERLAP: Final = timedelta(hours=2)
-"""Additional time that a digest covers before its day.
+"""A digest also covers this much time before its day.
 
 Without this overlap, a digest that starts late could miss a run.
 """
@@ -87,7 +87,7 @@ MONITOR_INCIDENT_KINDS: Final = frozenset({IncidentKind.MONITOR_FAULT, IncidentK
 
 
 class DigestSettings(NamedTuple):
-    """The settings of a target that its digest needs: schedules, live traffic, alerts and drills."""
+    """The settings of a target that the target's digest needs: schedules, live traffic, alerts and drills."""
 
     schedules: ScheduleSettings
     traffic: NightlySettings | None
@@ -96,7 +96,7 @@ class DigestSettings(NamedTuple):
 
 
 def select_digest_settings(config: Config, target: str) -> DigestSettings:
-    """Select the settings of ``target`` that its digest needs."""
+    """Select the settings of ``target`` that the target's digest needs."""
     return DigestSettings(config.schedules, config.require_target(target).traffic, config.alerts, config.drill)
 
 
@@ -286,7 +286,10 @@ def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigu
 
 
 def _build_repeatability_figures(session: RepeatabilityRun | None, now: datetime) -> Iterator[DigestFigure]:
-    """Yield how often repeated answers differed in the last repeatability session, if it is at most a week old."""
+    """Yield how often repeated answers differed in the last repeatability session.
+
+    Yield nothing if this session is more than a week old.
+    """
     if session is None or now - session.finished_at > WEEK:
         return
     if session.void:
@@ -410,8 +413,8 @@ async def _create_retry_runs(
 ) -> datetime:
     """Create one run for each target whose digest could not be sent. Return the scheduled time of these runs.
 
-    Raises the first target's error if no deployment started this run. Also raises this error if ``due_at`` was at
-    least a day ago, because the next digest is then due.
+    Raises the first target's error if no Prefect deployment started this run. Also raises this error if ``due_at``
+    was at least a day ago, because the next digest is then due.
     """
     now = utc_now()
     if not deployment.id or now - due_at >= DAY:
@@ -430,7 +433,10 @@ async def _create_retry_runs(
 
 
 def _load_paused_schedules(config: Config, config_path: Path, target: str) -> tuple[ScheduleState, ...]:
-    """Load the paused schedules that affect ``target`` from Prefect. Return none if Prefect does not answer."""
+    """Load the paused schedules that affect ``target`` from Prefect.
+
+    If Prefect does not answer, return no schedules.
+    """
     environment = get_environment()
     api_url = find_api_url(config.prefect.api_url, get_prefect_home(config), environment)
     states = (

@@ -41,8 +41,8 @@ class DrillContext:
     """The live objects and settings of one drill.
 
     ``chance`` is a random number that selects the planted fault. ``prefect_api`` is ``None`` if the drill runs
-    without a worker. ``outside_at`` is a pair of times at the same moment: the time on an external server, and this
-    machine's time. A station of the drill sets ``outside_at``.
+    without a worker. ``outside_at`` is a pair of times that were read at the same moment: an external server's time
+    and this machine's time. A station of the drill sets ``outside_at``.
     """
 
     config: Config

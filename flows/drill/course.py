@@ -44,7 +44,7 @@ from warehouse.journal.rows import DrillRow
 STATION_TIMEOUT_S: Final = 300.0
 """Timeout of one station in seconds. A station may wait for a slow judge or for the warehouse."""
 REPORT_FILE: Final = "drill.json"
-"""Name of the file in the data folder with the report of the newest drill. Readers do not need the warehouse."""
+"""Name of the data folder's file with the newest drill's report. It can be read without the warehouse."""
 PASSED_TEXT: Final = "Drill: passed, no action needed."
 MISSING_DRILL_FAULT: Final = "DrillMissing"
 """The name of the fault that is reported if the drill is overdue."""
@@ -205,7 +205,7 @@ def format_failure_text(report: DrillReport) -> str:
 
 
 def _capitalise_and_remove_full_stop(finding: str) -> str:
-    """Remove the full stop of a finding. Capitalise the finding unless it starts with a name or a path."""
+    """Remove the full stop at the end of a finding. Capitalise the first word if it has only letters."""
     begins = finding[:1].upper() if finding.split(" ", 1)[0].isalpha() else finding[:1]
     return f"{begins}{finding[1:].rstrip('.')}"
 
@@ -214,7 +214,7 @@ async def notify_drill_failure(drill: DrillContext, report: DrillReport) -> tupl
     """Notify people which station failed. Return the names of the delivery paths that accepted the message.
 
     The message is sent without warehouse and outbox, by the first delivery path that accepts it. If no path accepts
-    the message, it is stored, and a later process sends it.
+    the message, the message is stored for a later process, which sends it.
     """
     write_line_to_stderr(f"{format_failure_title(report)}. {format_failure_text(report)}")
     delivered_by = [*await _send_failure_without_outbox(drill, report)]

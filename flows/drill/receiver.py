@@ -79,7 +79,7 @@ async def _send_signed_delivery(
 
 
 def build_signed_delivery(provider: DeploySender, secret: str, drill_id: str, at: int) -> SignedDelivery:
-    """Build a test delivery in the format of ``provider``, with the Unix time ``at`` and signed with ``secret``."""
+    """Build a test delivery in the format of ``provider`` at the Unix time ``at``, signed with ``secret``."""
     content_headers = {"content-type": "application/json"}
     match provider:
         case DeploySender.GITHUB:

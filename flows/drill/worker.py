@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 0.5
 SILENCE_TIMEOUT_S: Final = 400.0
-"""Maximum number of seconds between two results of the worker.
+"""Maximum time in seconds between two station results from the worker.
 
-If there is no result for longer, the worker has stopped or hangs. The timeout of a station is shorter.
+If no result arrives in this time, the worker has stopped or hangs. The timeout of a single station is shorter.
 """
 STATIONS_BEFORE_WORKER: Final = 2
-"""The number of stations that this process itself runs: one tests Prefect, and one tests the worker."""
+"""The number of stations that run in this process: one tests Prefect, and one tests the worker."""
 REGISTER_HINT: Final = "start `lookout up`, or deploy to your work pool with `lookout prefect-yaml --deploy`"
 UP_HINT: Final = "start `lookout up`, and read its log"
 
@@ -48,7 +48,7 @@ async def run_drill_in_worker(
     """Run a drill in the worker and return the report of the drill.
 
     If Prefect or the worker does not work, no further station runs, and people are notified. The function sets
-    variables for Prefect's client in ``environment``, because the client reads them at import.
+    variables for Prefect's client in ``environment``, because the client reads these variables at import.
     """
     drill = build_drill_context(config, config_path)
     follower = _DrillFollower(drill, on_station)

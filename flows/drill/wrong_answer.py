@@ -280,7 +280,7 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
 
 
 async def send_and_check_drill_alert(drill: DrillContext, answer: WrongAnswer) -> str:
-    """Open an incident for the wrong answer, and check that the outbox sends the message about it."""
+    """Open an incident about the wrong answer. Check that the outbox sends the message about the incident."""
     notifier = build_drill_notifier(drill, _require_store(answer))
     after_s = drill.monotonic() - (answer.answered_s or drill.monotonic())
     context = ObservationContext(
@@ -308,7 +308,7 @@ async def send_and_check_drill_alert(drill: DrillContext, answer: WrongAnswer) -
 
 
 def format_drill_passed_message(fault: str, *, judged: bool) -> str:
-    """Format the message about the planted wrong answer. ``judged`` is true if a judge is configured."""
+    """Format the message that explains the planted wrong answer. ``judged`` is true if a judge is configured."""
     judge = "judge, " if judged else ""
     return (
         f"Lookout planted a wrong answer on its own test page ({fault}) and tested the whole path to you: browser, "

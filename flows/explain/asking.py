@@ -32,7 +32,7 @@ OnAsked = Callable[[CaseResult], Awaitable[None]]
 """A function that is called with each result. If the function raises an exception, no more questions are asked."""
 
 MAX_FAILURES_IN_A_ROW = 3
-"""Number of consecutive questions without an answer after which no more questions are asked."""
+"""After this number of consecutive questions without an answer, no more questions are asked."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class CaseAsker:
     async def ask(self, questions: Iterable[Question], *, on_asked: OnAsked) -> ProbeTally:
         """Ask the questions in order. Stop after three questions in a row without an answer.
 
-        Answers that rules cannot grade stay ungraded; no judge is asked.
+        No judge is asked. Therefore answers that rules cannot grade stay ungraded.
         """
 
         async def grade_and_pass_on(case: GoldCase, result: ProbeResult) -> None:
@@ -68,7 +68,7 @@ class CaseAsker:
     async def ask_case(self, case: GoldCase, times: int, *, first_repeat: int = 0) -> tuple[CaseResult, ...]:
         """Ask one case ``times`` times. Return the results in the order in which the answers arrive.
 
-        The first question gets the repeat number ``first_repeat``.
+        The repeats are numbered from ``first_repeat``.
         """
         results: list[CaseResult] = []
 
@@ -121,7 +121,7 @@ async def open_case_asker(
 
 
 def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult) -> Assessment:
-    """Grade an answer without a model: with the graders, and with the rules that also run before the judge."""
+    """Grade an answer without a model: with the graders, and with the rules that run before a judge is asked."""
     if not isinstance(result, Exchange):
         return assess_case(case, result, ())
     grades = grade_exchange(panel, case, result)

@@ -1,4 +1,4 @@
-"""Searches for the first build that gives a wrong answer. Each build has its own address, and is asked alone.
+"""Searches for the first build that gives a wrong answer. Each build has its own address.
 
 Each answer is stored and reused in later searches, because the build of a commit does not change. An answer counts
 only if it is right or has the failure that is searched for. A build without such answers is excluded.
@@ -218,7 +218,7 @@ class BuildBisection:
     """Searches ``builds`` for the first build that fails ``cases``, with at most ``budget`` questions.
 
     ``cases`` are sorted with the most severe case first. ``answers`` stores the answers. ``ask`` asks a case at a
-    build. ``on_answer`` is called with each answer and with the result of `FailingCase.classify_failure`.
+    build. ``on_answer`` is called with each answer, and with the answer's result of `FailingCase.classify_failure`.
     """
 
     target: str
@@ -238,7 +238,10 @@ class BuildBisection:
         self._left_out: dict[int, str] = {}
 
     async def run(self) -> BisectReport:
-        """Ask until the first bad build is certain enough, the budget is used up, or no question would help."""
+        """Ask until it is certain enough which build is the first bad build.
+
+        Also stop if the budget is used up, or if no question would help.
+        """
         self._load_stored_answers()
         for end in (len(self.builds) - 1, 0):
             while not self._has_answer(end) and end not in self._left_out and self.asked < self.budget:
@@ -325,7 +328,7 @@ class BuildBisection:
         )
 
     def _explain_uncertainty(self, best: BisectCandidate) -> str:
-        """Explain why ``best`` is not certain enough. Return an empty string if it is certain enough."""
+        """Explain why the result ``best`` is not certain enough. Return an empty string if it is certain enough."""
         if not self._answered:
             return "no build gave an answer that Lookout can grade"
         both = {failed for _, _, failed in self._answered} == {True, False}

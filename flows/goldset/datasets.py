@@ -34,7 +34,7 @@ OnProgress = Callable[[int], None]
 
 BATCH_SIZE: Final = 100
 TRACES_AT_ONCE: Final = 8
-"""Maximum number of traces that are read at the same time. Reading a missing trace is slow."""
+"""Maximum number of traces that are read in parallel. Reading a missing trace is slow."""
 
 
 class ComparedDataset(NamedTuple):
@@ -127,7 +127,7 @@ async def push_suite(
 
 
 def build_dataset_tag(suite: Suite) -> str:
-    """Build the tag that marks a version of a dataset as equal to this suite."""
+    """Build the tag for a version of a dataset that is equal to this suite."""
     return f"{METADATA_KEY}-{suite.sha256[:12]}"
 
 
@@ -166,7 +166,10 @@ def build_pull_plan(diff: DatasetDiff, *, overwrite: bool, prune: bool) -> PullP
 
 
 class DraftSource(NamedTuple):
-    """The source of drafts: dataset, target, author and time. ``account_patterns`` are redacted in the drafts."""
+    """The source of drafts: dataset, target, author and time.
+
+    Texts that match ``account_patterns`` are redacted in the drafts.
+    """
 
     dataset: Dataset
     target: str

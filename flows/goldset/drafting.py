@@ -62,7 +62,7 @@ from warehouse.queries.operator_actions import GradedConversation
 
 @dataclass(frozen=True)
 class MeteredModel:
-    """A model with an account that counts and limits its cost."""
+    """A model, and an account that counts and limits the model's cost."""
 
     model: JudgeModel
     account: Account
@@ -147,7 +147,7 @@ class DraftResult:
     refused: list[RejectedProposal] = field(default_factory=list[RejectedProposal])
 
     def add_draft_or_refusal(self, draft: GoldDraft | RejectedProposal) -> None:
-        """Add a draft to the drafts, or a refused proposal to the refused proposals."""
+        """Add a draft to ``drafts``, or a refused proposal to ``refused``."""
         if isinstance(draft, GoldDraft):
             self.drafts.append(draft)
         else:

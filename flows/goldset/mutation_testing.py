@@ -101,13 +101,13 @@ def _explain_ungraded_facts(assessment: Assessment) -> str:
 
 
 _WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, format_unsupported_language_reason(UNREAD_GOLD)})
-"""Reasons of graders that can pass a reply only if it repeats the gold word for word."""
+"""Reasons why graders leave a reply ungraded if it does not repeat the gold word for word."""
 
 _UNRELATED_REPLY: Final = "Gladly."
 """A reply that shares no word with any gold."""
 
 _OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|हां)\s*[,.:;!।–—-]\s*")
-"""The yes or no at the start of a gold, with the punctuation after it. "No cover is given" does not match."""
+"""Matches a yes or no at the start of a gold if punctuation follows. "No cover is given" does not match."""
 
 
 def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str:
@@ -145,7 +145,7 @@ def _list_abstention_reasons(case: GoldCase, reply: str, panel: Sequence[Grader]
 def grade_mutants(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, citation_required: bool = True
 ) -> Iterator[GradedMutant]:
-    """Build all mutants of ``cases``. Yield them in order with their grades."""
+    """Build all mutants of ``cases`` and grade them. Yield the mutants in the order of ``cases``."""
     siblings = pair_cases_of_same_field(cases)
     for number, case in enumerate(cases):
         failing_anyway = _list_failing_graders(assess_reply(case, build_right_reply(case), panel))
@@ -162,7 +162,7 @@ def grade_mutants(
 def pair_cases_of_same_field(cases: Iterable[GoldCase]) -> dict[str, GoldCase]:
     """Find, for each case, another case with the same field and language, but with a different cluster and gold.
 
-    The result maps the id of a case to the other case. Cases without such a case are omitted.
+    The result maps the id of each case to the other case. A case for which no other case is found is omitted.
     """
     groups: dict[tuple[str, str], list[GoldCase]] = {}
     for case in cases:
@@ -307,7 +307,7 @@ CITATION_KINDS: Final = frozenset({FailureKind.MISSING_CITATION, FailureKind.WRO
 FACT_FAILURE_KINDS: Final = frozenset(
     {FailureKind.WRONG_FACT, FailureKind.MISSING_FACT, FailureKind.SHOULD_HAVE_REFUSED, FailureKind.OVER_REFUSAL}
 )
-"""Failure kinds that graders can find only with a gold. Graders find leaks and errors without one."""
+"""Failure kinds that graders can find only with a gold. Leaks and errors are found without a gold."""
 
 
 class MutationVerdict(StrEnum):
@@ -428,7 +428,7 @@ def compute_mutation_score_of_severe_cases(
 ) -> MutationScores | None:
     """Compute the mutation score of a suite's severity-3 cases for a run's report.
 
-    Return ``None`` if the suite has no such cases.
+    Return ``None`` if the suite has no such case whose gold passes.
     """
     severe = [case for case in cases if case.severity is Severity.CRITICAL][:MAX_SEVERE_CASES]
     usable = [case for case in severe if not grade_gold_as_reply(case, panel).wrong]

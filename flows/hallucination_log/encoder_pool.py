@@ -27,7 +27,7 @@ MODULE: Final = "flows.hallucination_log.encoder_pool"
 MIN_BATCHES_FOR_WORKERS: Final = 8
 """The number of batches (about 30 MB) that this process encodes before workers start.
 
-Most polls are shorter, and the start of a worker takes a second.
+Most polls read less, and the start of a worker takes a second.
 """
 MAX_WORKERS: Final = 8
 """Maximum number of worker processes. Each worker needs about 80 MB of memory."""

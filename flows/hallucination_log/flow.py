@@ -36,7 +36,7 @@ from monitors.config.file import load_config
 MAX_FOLLOW_S: Final = 900.0
 """Maximum duration of a run in seconds, even if entries still arrive.
 
-The next run reads the configuration again.
+The limit exists because only the next run reads a changed configuration.
 """
 
 

@@ -61,7 +61,7 @@ LOST_PLACE_TEXT: Final = "the read position in the log may be lost, so Lookout d
 
 
 class LogRead(Record):
-    """The result of reading a log once. ``history`` is the number of entries that are older than the first poll."""
+    """The result of reading a log once. ``history`` counts the entries that were written before the first poll."""
 
     entries: int = 0
     history: int = 0
@@ -136,7 +136,7 @@ MAX_ENTRIES_PER_MESSAGE: Final = 500
 The message shows only the first few of these entries, and their total number.
 """
 NORM_DAYS: Final = 30
-"""Number of days whose entries are used to compute the usual pauses between entries.
+"""The usual pauses between entries are computed from the entries of this number of days.
 
 The pauses include nights and weekends.
 """
@@ -163,9 +163,9 @@ class LogPoll(Record):
 class LogFollower:
     """Follows one target's log.
 
-    ``account_patterns`` are the target's patterns of account numbers, which are redacted. ``new_run`` returns a new
-    run id. A poll during a burst of entries uses the run id of the burst's first poll. Every other poll gets a new
-    run id, and therefore sends a new message.
+    ``account_patterns`` match the target's account numbers, which are redacted. ``new_run`` returns a new run id. A
+    poll during a burst of entries uses the run id of the burst's first poll. Every other poll gets a new run id,
+    and therefore sends a new message.
     """
 
     notifier: Notifier
@@ -391,7 +391,7 @@ def select_targets_to_follow(config: Config, target: str | None) -> tuple[str, .
 
 
 def build_log_place(settings: HallucinationLogSettings, probe: ProbeSettings) -> LogPlace:
-    """Build the reader of a local file or a remote log. The settings in ``probe`` can allow private addresses."""
+    """Build the reader of a local or remote log. ``probe`` decides if a remote log may have a private address."""
     if settings.is_remote:
         return build_remote_log(
             settings.at,

@@ -41,7 +41,7 @@ class LineSettings(Record):
 class EncodedLines(NamedTuple):
     """The encoded rows of a batch of lines.
 
-    ``history`` is the number of entries that are older than the first poll.
+    ``history`` counts the entries that were written before the first poll.
     """
 
     rows: EncodedRows

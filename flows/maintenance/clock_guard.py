@@ -31,7 +31,7 @@ CONFIRMED_AFTER: Final = timedelta(hours=12)
 
 
 class Uptime(Record):
-    """The time since this machine was started, including sleep. ``boot`` is the boot id."""
+    """The time since this machine was started, including time in sleep mode. ``boot`` is the boot id."""
 
     boot: str
     seconds: float = Field(ge=0)

@@ -1,4 +1,4 @@
-"""Collects the results of maintenance and builds its faults.
+"""Collects the results of maintenance, and builds the faults that maintenance reports.
 
 This module also removes old screenshots, traces and reports.
 """

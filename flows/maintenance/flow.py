@@ -205,7 +205,7 @@ async def close_incidents_of_removed_targets(config: Config, now: datetime) -> N
     """Close the incidents of targets that are no longer in the configuration.
 
     A target that was asked within `REMOVED_AFTER` is skipped, because another configuration with the same data
-    folder may contain it.
+    folder may contain this target.
     """
     store = open_store(config)
     for target in await asyncio.to_thread(

@@ -71,7 +71,7 @@ USEFULNESS_METRIC: Final = "usefulness of live reports"
 MAX_KINDS: Final = 3
 """Maximum number of failure kinds in a drift alert."""
 CENSUS_FAILURE_KINDS: Final = frozenset(kind.failure_kind for kind in CensusKind if kind.failure_kind is not None)
-"""Failure kinds that rules check in every conversation. Alerts about the sample do not include them."""
+"""Failure kinds that rules check in every conversation. Alerts about the sample exclude these kinds."""
 RULE_FAILURE_KINDS: Final = frozenset(
     {
         FailureKind.PII_DISCLOSURE,
@@ -131,7 +131,7 @@ def _format_frequency(kind: FailureKind, report: NightlyReport) -> str:
 def find_resolved_case_ids(
     open_incidents: Sequence[Incident], report: NightlyReport, earlier: Sequence[NightlyReport], now: datetime
 ) -> frozenset[str]:
-    """Find the case ids of open incidents whose failure kind no longer occurs in nightly runs.
+    """Find the case ids of open incidents about failure kinds that nightly runs no longer find.
 
     An incident has ended if its failure kind was last seen at least `RESOLVE_AFTER` ago, and if enough nightly runs
     since then could have found this kind. Failure kinds that rules check in every conversation are not included.
@@ -204,9 +204,9 @@ def has_low_ratings(report: NightlyReport, floor: float) -> bool:
 
 
 def _find_example_exchange(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -> Exchange | None:
-    """Find an example: an exchange in the sample that has one of ``kinds``. Earlier kinds have priority.
+    """Find an exchange in the sample that has one of the failure kinds ``kinds``, to use as an example.
 
-    Return ``None`` if no exchange has one of these kinds.
+    The kinds are tried in the given order. Return ``None`` if no exchange has one of them.
     """
     for kind in kinds:
         for result in results:
@@ -242,7 +242,7 @@ def find_incidents_resolved_by_census(
 
 
 def _list_earlier_censuses(report: NightlyReport, earlier: Sequence[NightlyReport]) -> list[NightlyCensus]:
-    """List the censuses of earlier nightly runs by their due time, oldest first."""
+    """List the censuses of the nightly runs that were due before this run, oldest first."""
     return [
         _build_census_from_report(nightly)
         for nightly in reversed(earlier)

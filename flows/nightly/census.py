@@ -38,7 +38,7 @@ from monitors.sources.question_quality import QuestionTally
 from monitors.sources.sampling.sample import Candidates
 
 CHUNK_SIZE: Final = 500
-"""The number of conversations in one message to a worker. A worker classifies this many in about 0.1 s."""
+"""The number of conversations in one message to a worker. A worker classifies one such message in about 0.1 s."""
 MIN_CHUNKS_FOR_WORKERS: Final = 8
 """The number of chunks that this process classifies before workers start.
 
@@ -61,7 +61,8 @@ ConversationsJson = Sequence[bytes]
 class CensusPool:
     """Classifies conversations by rules, with one worker process for each core.
 
-    Use an instance within ``aclosing``. The results have the same order as the conversations.
+    Use each pool in an ``aclosing`` block, which ends the workers. The results have the same order as the
+    conversations.
     """
 
     def __init__(self, settings: CensusSettings, workers: int | None = None) -> None:
@@ -169,12 +170,12 @@ Several candidates are needed, because a newer version of a conversation removes
 
 
 class Census(NamedTuple):
-    """The number of occurrences and an example of each failure kind in the conversations of one nightly run."""
+    """For each failure kind in one nightly run's conversations: the number of occurrences, and an example."""
 
     rates: tuple[CensusRate, ...] = ()
     examples: tuple[CensusExample, ...] = ()
     citing: Mapping[str, bool] = MappingProxyType({})
-    """Maps each source to true if its conversations show citations. Empty if this run does not grade citations."""
+    """Maps each source to whether its conversations show citations. Empty if this run does not grade citations."""
 
 
 class TakenConversation(NamedTuple):
@@ -202,7 +203,7 @@ class _CensusHit(NamedTuple):
 class SourceCensus:
     """The census of one source.
 
-    The census needs about 250 bytes of memory for each conversation, and memory for the samples and the examples.
+    The census needs about 250 bytes of memory for each conversation, plus memory for the samples and the examples.
     """
 
     def __init__(self, known_ids: Container[str], candidates: Candidates) -> None:
@@ -253,7 +254,7 @@ class SourceCensus:
         return sum(self._cites) > MIN_CITING_SHARE * len(self._cites)
 
     def count_clarifying_questions(self) -> QuestionTally:
-        """Return the total number of clarifying questions in all conversations."""
+        """Return the total number of clarifying questions in all conversations, and the totals of their ratings."""
         return QuestionTally(*map(sum, self._question_counts))
 
     def _withdraw_earlier_version(self, key: str) -> None:

@@ -44,8 +44,8 @@ class NightlyCheckpoint:
     """Stores the progress of one nightly run in the journal and in two files.
 
     The files contain the results of reading and of judging. Each file is written before the journal segment with
-    its rows, and is valid only if the rows exist. If the process is killed between these two writes, the resumed
-    run repeats the step. Both files are deleted when the nightly run has ended.
+    the rows of the same step, and is valid only if these rows exist. If the process is killed between these two
+    writes, the resumed run repeats the step. Both files are deleted when the nightly run has ended.
     """
 
     def __init__(self, store: Store, target: str, run_id: str, folder: Path, grader: TrafficGrader) -> None:
@@ -59,7 +59,7 @@ class NightlyCheckpoint:
         return tuple(nightly for nightly in nightly_runs if nightly.run_id != self._run_id)
 
     def load_known_conversation_ids(self, since: Mapping[str, datetime]) -> Mapping[str, KnownIds]:
-        """Load the ids of conversations that other nightly runs have read, for each source.
+        """For each source, load the ids of the conversations that other nightly runs have read.
 
         ``since`` maps the name of a source to a time. Conversations before this time are not included.
         """
@@ -71,7 +71,7 @@ class NightlyCheckpoint:
         }
 
     def store_read_conversations(self, state: NightlyState, counted: Iterable[SeenConversation]) -> None:
-        """Store the conversations that were not sampled (``counted``), then the sample with its grades.
+        """Store the conversations that were read but not sampled (``counted``), then the graded sample.
 
         The conversations in ``counted`` are stored without the run's id, because a resumed run does not need them.
         """
@@ -125,7 +125,7 @@ class NightlyCheckpoint:
     def load_sample(self) -> tuple[SeenConversation, ...]:
         """Load the sampled conversations without duplicates.
 
-        If a run had to read its sources twice, its sample can be stored twice.
+        There can be duplicates, because a run that had to read its sources twice may store its sample twice.
         """
         sample: dict[str, SeenConversation] = {}
         for row in self._read_rows():
@@ -175,7 +175,7 @@ def build_intake_checkpoint(
 ) -> IntakeCheckpoint:
     """Build the checkpoint that is stored after the sources were read. The checkpoint contains no conversations.
 
-    A checkpoint of a planned nightly run has no ``census`` and no ``strata``.
+    ``census`` and ``strata`` are missing if the nightly run is only planned, not executed.
     """
     census = census or Census()
     return IntakeCheckpoint(

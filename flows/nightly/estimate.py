@@ -58,9 +58,9 @@ from monitors.stats.stratified import (
 )
 
 RULES: Final = "rules"
-"""How the string that identifies the graders of a nightly run names the rules."""
+"""The name of the rules in the string that identifies the graders of a nightly run."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
-"""Time after a drift alert until the changed rate becomes the reference for later nightly runs."""
+"""This long after a drift alert, the changed rate becomes the reference for later nightly runs."""
 NEW_REFERENCE_REASON: Final = (
     "the changed rate has lasted for a week, so Lookout now compares with the changed rate"
 )
@@ -77,10 +77,10 @@ Fails = Callable[[Assessment], bool]
 
 
 class FactChecker(StrEnum):
-    """The checker of the facts in a conversation that passed the rules."""
+    """Who or what checked the facts in a conversation that passed the rules."""
 
     NOTHING_OPEN = "nothing open"
-    """There are no facts that could cause this failure kind."""
+    """No reply states a fact that could cause the failure whose rate is estimated."""
     GOLD = "gold"
     """Rules compared a reply with its gold."""
     JUDGE = "judge"
@@ -93,8 +93,8 @@ class _ConversationResult(NamedTuple):
     """Whether a sampled conversation failed.
 
     ``by_rule`` is true if rules found a failure. ``fails`` is true if only a check of the facts found a failure.
-    ``is_safe`` is true if every reply was graded for disclosures and leaked errors. ``by`` is the checker of the
-    facts.
+    ``is_safe`` is true if every reply was graded for disclosures and leaked errors. ``by`` says who or what checked
+    the facts.
     """
 
     stratum: str
@@ -112,9 +112,9 @@ class NightlyEstimates:
     verdict.
 
     ``why_unchecked`` is the reason why facts were not checked. ``confusion`` compares the judge's verdicts with
-    human verdicts. ``disclosing`` has the number of conversations that disclose personal data and the number of
-    all conversations. ``failing`` is the share of all conversations that fail by rules alone; the rate of any
-    failure is at least this share.
+    human verdicts. ``disclosing`` has two numbers: the conversations that disclose personal data, and all
+    conversations. ``failing`` is the share of all conversations that fail by rules alone; the rate of any failure
+    is at least this share.
     """
 
     def __init__(
@@ -316,10 +316,10 @@ class NightlyEstimates:
     def _estimate_rates_by_checker(
         self, passed: Sequence[_ConversationResult], rest: float
     ) -> list[tuple[float, RateEstimate]]:
-        """Estimate the rate of wrong facts separately for the facts that gold checked and that the judge checked.
+        """Estimate the rate of wrong facts separately for facts checked by gold and facts checked by the judge.
 
-        For each checker, return a pair: its share of all conversations, and the rate in this share. ``rest`` is the
-        share of conversations that rules did not fail.
+        For each checker with a known rate, return a pair: its share of all conversations, and the rate in this
+        share. ``rest`` is the share of conversations that rules did not fail.
         """
         last = FactChecker.JUDGE if any(result.by is FactChecker.JUDGE for result in passed) else FactChecker.GOLD
         placed = [result._replace(by=last) if result.by is FactChecker.NOBODY else result for result in passed]
@@ -443,7 +443,7 @@ def _assess_conversation(
 def _find_fact_checker(
     assessments: Sequence[Assessment], failing: Sequence[Assessment], would_wrong_fact_count: Fails
 ) -> FactChecker:
-    """Return the checker of the facts in the replies in which a wrong fact would be the failure."""
+    """Return what checked the facts in those replies in which a wrong fact would count as the failure."""
     relevant = [
         assessment
         for assessment in assessments
@@ -501,10 +501,11 @@ def _would_wrong_fact_be_severe(assessment: Assessment) -> bool:
 def update_drift(
     state_before: DriftState | None, due_at: datetime, failed: Sequence[GradedStratum], graded_by: str
 ) -> tuple[DriftState, DriftReading]:
-    """Add one nightly run to the drift test. Return the new state of the test and its result.
+    """Add one nightly run to the drift test. Return the test's new state and its result.
 
-    ``due_at`` is the due time of the run, and ``failed`` are its counts by stratum. If the last drift alert is at
-    least a week old, the test starts again with the new rate as the expected rate.
+    ``due_at`` is the due time of the run, and ``failed`` has the run's counts of graded and failed conversations by
+    stratum. If the last drift alert is at least a week old, the test starts again with the new rate as the expected
+    rate.
     """
     if (
         state_before is not None
@@ -520,9 +521,9 @@ def update_drift(
 
 
 VERDICT_TOKENS: Final = 300
-"""The number of tokens of a long verdict, with two quotes and a reason."""
+"""The assumed number of tokens of a verdict: a long one with two quotes and a reason."""
 MIN_CALLS: Final = 20
-"""Minimum number of judge calls in earlier nightly runs from which the cost of a call is computed.
+"""Minimum number of judge calls in earlier nightly runs that is enough to compute the cost of one call.
 
 With fewer calls, the cost is estimated from the length of the prompts and replies.
 """
@@ -531,7 +532,7 @@ With fewer calls, the cost is estimated from the length of the prompts and repli
 def estimate_judge_calls_and_cost(
     plan: JudgePlan, sampled: Sequence[Conversation], earlier: Sequence[NightlyReport]
 ) -> Grading:
-    """Estimate the judge's calls for each sampled conversation, and the cost of each call in dollars.
+    """Estimate the number of judge calls for each sampled conversation, and the cost of one call in dollars.
 
     Both numbers are zero without a judge, or if no reply has passages.
     """
@@ -550,7 +551,7 @@ def estimate_judge_calls_and_cost(
 def predict_reportable_rates(
     estimates: NightlyEstimates, strata: Sequence[StratumCount], plan: JudgePlan, earlier: Sequence[NightlyReport]
 ) -> tuple[PlannedRate, PlannedRate]:
-    """Predict which rates the nightly run can report, from a sample that only rules have graded."""
+    """From a sample that only rules have graded, predict which rates the nightly run can report."""
     names = [stratum.stratum for stratum in strata]
     speaks = plan.settings is not None and not plan.why_off
     share = estimates.compute_checkable_share(

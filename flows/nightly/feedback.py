@@ -22,7 +22,7 @@ SEVERITY: Final = "lookout_severity"
 USEFULNESS: Final = "lookout_usefulness"
 """The name of the score for the usefulness of an issue report. A rating from 1 to 5 becomes a score from 0 to 1."""
 MAX_FAILURES_IN_A_ROW: Final = 3
-"""Number of consecutive failures after which a source is skipped."""
+"""After this number of consecutive failures, a source is skipped."""
 
 
 class FeedbackReport(NamedTuple):
@@ -50,8 +50,9 @@ async def write_scores_to_sources(
 ) -> FeedbackReport:
     """Write the scores of each sampled conversation to its source, if the source accepts scores.
 
-    Writing again overwrites the same scores. If the id of a conversation identifies a person, the conversation is
-    stored under another id and gets no scores. The error of a source is returned, not raised.
+    A repeated call overwrites the scores that an earlier call wrote. If the id of a conversation identifies a
+    person, the conversation is stored under another id and gets no scores. The error of a source is returned, not
+    raised.
     """
     written, errors, failures_in_a_row = 0, dict[str, str](), dict[str, int]()
     for sampled_conversation in sampled:
@@ -100,10 +101,10 @@ def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> t
 
 
 def _build_usefulness_scores(assessments: Sequence[Assessment]) -> Iterator[Score]:
-    """Yield the scores of the lowest rating of a conversation's replies.
+    """Yield the scores of the reply with the lowest rating in a conversation.
 
-    The first score is the rating. Then there is a score of 1 or 0 for each criterion of the rating. Yield none if
-    no reply is rated.
+    The first score is the rating. A score of 1 or 0 for each criterion of the rating follows. Yield nothing if no
+    reply is rated.
     """
     rated = [(grade.rubric, grade) for a in assessments if (grade := find_rating_grade(a)) and grade.rubric]
     if not rated:

@@ -14,7 +14,7 @@ from monitors.reports.night import CensusText, NightText, RateText
 from monitors.sources.sampling.plan import format_small_sample_warning
 
 SOURCE_WARNING_KINDS: Final = frozenset({SourceWarningKind.PAGES_MAY_FOLLOW})
-"""Kinds of warnings about a whole source rather than about one of its items."""
+"""Kinds of warnings that concern a whole source. All other kinds concern one item of a source."""
 
 
 INCOMPLETE: Final = "INCOMPLETE"
@@ -115,7 +115,7 @@ def list_nightly_finding_lines(report: NightlyReport) -> tuple[str, ...]:
 
 
 def build_nightly_report_text(report: NightlyReport, examples: Sequence[CensusExample]) -> NightText:
-    """Format a nightly report as rates, census rows, shortfalls and lines.
+    """Format the parts of a nightly report: rates, census rows, missing results, and other lines.
 
     ``examples`` are redacted conversations from the census.
     """
@@ -144,7 +144,7 @@ def _build_rate_text(name: str, rate: Rate, reviews: int) -> RateText:
 
 
 def _format_census(report: NightlyReport) -> Iterator[str]:
-    """Yield a line for each failure kind that rules checked in all conversations, even if it was not found."""
+    """Yield a line for each failure kind that rules checked in all conversations, including kinds not found."""
     if report.census:
         yield f"  Found by rules in all {plural(report.read, 'conversation')}:"
     for rate in report.census:
@@ -206,7 +206,7 @@ def _format_drift(report: NightlyReport) -> str:
 
 
 def format_clarifying_questions(questions: QuestionsAsked) -> str:
-    """Format the number of clarifying questions, the way in which they were recognised, and the users' ratings."""
+    """Format the number of clarifying questions, how they were recognised, and how users rated them."""
     marked_in_log = questions.questions - questions.recognised
     ways = [f"{questions.recognised:,} recognised by their wording"] if questions.recognised else []
     ways += [f"{marked_in_log:,} marked in the log"] if marked_in_log else []
@@ -237,7 +237,10 @@ def format_intake_warnings(read: IntakeSummary) -> Iterator[str]:
 
 
 def count_unusable_and_find_first(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
-    """Count the unusable items and return the first unusable item. Items without a conversation do not count."""
+    """Count the unusable items and return the first unusable item.
+
+    Items that contain no conversation do not count.
+    """
     others = sum(warning.kind in SOURCE_WARNING_KINDS for warning in read.issues)
     spans = read.unusable.get(UnusableReason.NO_CONVERSATION, 0)
     first = next(
@@ -266,7 +269,7 @@ REASON_WORDS: Final = {
 def format_unusable_reasons(read: IntakeSummary) -> str:
     """Format in brackets how many items were unusable for each reason.
 
-    Return an empty string without such items.
+    Return an empty string if no item was unusable.
     """
     counts = {
         reason: count for reason, count in read.unusable.items() if reason is not UnusableReason.NO_CONVERSATION

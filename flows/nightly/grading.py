@@ -108,7 +108,9 @@ class TrafficGrader:
     def grade_turns(
         self, conversation: Conversation, stored: Conversation, run_id: Identifier, *, checks_citations: bool = True
     ) -> tuple[GradedTurn, ...]:
-        """Grade the original text of each reply in ``conversation``. ``stored`` is the version to store.
+        """Grade the original text of each reply in ``conversation``.
+
+        ``stored`` is the version of the conversation to store.
 
         Questions without a reply are skipped. ``checks_citations`` is false if the log contains no citations.
         """
@@ -178,7 +180,7 @@ class TrafficGrader:
 
 
 def _get_severity_source(case: GoldCase) -> str:
-    """Return the name of the source of the case's severity: the case of the suite, or the traffic setting."""
+    """Return the name of what sets the case's severity: the case in the suite, or the traffic setting."""
     return CASE_ROW if _has_gold(case) else TRAFFIC_ROW
 
 
@@ -196,7 +198,7 @@ def has_disclosure_and_error_grades(assessment: Assessment) -> bool:
 
 
 def build_turn_id(conversation_id: str, number: int) -> Identifier:
-    """Build a reply's case id from the conversation id and the number of the reply, which counts from 1."""
+    """Build a reply's case id from the conversation id and the reply's number. Replies are numbered from 1."""
     if len(conversation_id) > MAX_ID_LENGTH:
         digest = hashlib.sha256(conversation_id.encode()).hexdigest()[:16]
         conversation_id = f"{conversation_id[:MAX_ID_LENGTH].rstrip('.')}-{digest}"
@@ -206,7 +208,7 @@ def build_turn_id(conversation_id: str, number: int) -> Identifier:
 def _build_issue_case(
     case_id: Identifier, questions: Sequence[str], severity: Severity, cluster: str | None
 ) -> GoldCase:
-    """Build a case without a reference from an issue that a real user gave to an agent.
+    """From an issue that a real user gave to an agent, build a case without a reference.
 
     The first line of the issue is its title.
     """
@@ -225,7 +227,7 @@ def _build_issue_case(
 
 
 def _list_questions_until(conversation: Conversation, number: int) -> tuple[str, ...]:
-    """List the user's messages up to and including the message with the reply ``number``."""
+    """List the user's messages up to and including the message to which the reply ``number`` belongs."""
     return tuple(turn.user_text for turn in conversation.turns[: number + 1])
 
 
@@ -261,7 +263,7 @@ NO_PASSAGES: Final = "the passages from which the reply was made were not stored
 class NightlyJudging(Record):
     """The figures of judging in one nightly run: the requests to the judge and the verdicts.
 
-    ``void`` is the reason why the judge's grades are discarded, or empty for valid grades.
+    ``void`` is the reason why the judge's grades are discarded. It is empty if the grades are valid.
     """
 
     judging: Judging
@@ -325,7 +327,7 @@ async def judge_traffic(
 def explain_unchecked_facts(judged: NightlyJudging) -> str:
     """Explain why the facts of some replies were not checked in this nightly run.
 
-    Return an empty string without a known reason.
+    Return an empty string if no reason is known.
     """
     judging = judged.judging
     if judging.budget_reached:
@@ -363,7 +365,9 @@ def is_waiting_for_judge(turn: GradedTurn) -> bool:
 async def _judge_by_task(
     judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], gold_cases: Sequence[GoldCase], seed: str
 ) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
-    """Judge reports and answers in separate groups. Return the groups, and the reasons why batches gave no verdict.
+    """Ask the judge about reports and answers in separate groups.
+
+    Return the groups and reasons for missing verdicts.
 
     The known answers in a group are made from gold cases of the same task, if the suite has such cases.
     """

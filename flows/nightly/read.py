@@ -172,7 +172,7 @@ async def read_traffic(
 
 
 def build_intake_window(mark: Watermark | None, until: datetime, reach: LookbackWindow) -> IntakeWindow:
-    """Compute the period to read from one source."""
+    """Compute the period for which one source is read."""
     return compute_intake_window(mark, until, max_delay=reach.late, first_period=reach.first)
 
 

@@ -17,9 +17,9 @@ def reconcile_detectors(
 ) -> Reconciliation:
     """Compare what two detectors of ``target`` found from ``since`` to ``until``, and estimate what neither found.
 
-    The detectors are the application's own guard, with its hallucination log, and Lookout's nightly runs. The
-    judge's errors are estimated from all human labels for the same judge and prompt on this target. Raises
-    `WarehouseBusy`, and `WarehouseDamaged` for an invalid nightly report.
+    The two detectors are the application's own guard, which writes the hallucination log, and Lookout's nightly
+    runs. The judge's errors are estimated from all human labels for the same judge and prompt on this target.
+    Raises `WarehouseBusy`, and `WarehouseDamaged` for an invalid nightly report.
     """
     counts = count_for_reconciliation(store, target, since, until, wait_s=wait_s)
     judges = frozenset(counts.nightly.lineages)

@@ -78,7 +78,7 @@ GRADED_AHEAD_FAULT: Final = "GradedAhead"
 
 
 class NightlyRun:
-    """Runs one nightly run. The state is stored after each step, so that a killed run can be resumed."""
+    """Executes one nightly run. The state is stored after each step, so that a killed run can be resumed."""
 
     def __init__(self, context: NightlyContext) -> None:
         self._context = context
@@ -219,7 +219,7 @@ class NightlyRun:
         )
 
     def _sample_and_grade_by_rules(self, read: NightlyRead) -> NightlyState:
-        """Draw the sample, grade it by rules, and store the state."""
+        """Draw the sample, grade the sample by rules, and store the state."""
         context, sample = self._context, self._draw_sample(read)
         census = self._build_census(read)
         unseen = [read.tallies[name].intake for name, cites in census.citing.items() if not cites]
@@ -355,7 +355,7 @@ class NightlyRun:
         )
 
     def _write_reports(self, report: NightlyReport, state: NightlyState) -> None:
-        """Write the report files of the nightly run. The alerts link to them."""
+        """Write the report files of the nightly run. The alerts link to these files."""
         context, text = self._context, build_nightly_report_text(report, state.reading.examples)
         redact = build_redactor(context.facts.account_patterns, context.grader.gold_cases)
         write_night_reports(context.folder, report, state.results, text, redact=redact, settings=context.reports)
@@ -469,7 +469,7 @@ class NightlyRun:
     ) -> None:
         """Write the scores to the sources of the conversations, if `write_back` is set.
 
-        An error is reported as an internal fault, which alerts Lookout's owners.
+        An error is reported to Lookout's owners as an internal fault.
         """
         if not self._context.settings.write_back:
             return
@@ -493,8 +493,9 @@ def _count_disclosing_conversations(census: Sequence[CensusRate], read: int) -> 
 
 
 def _compute_min_failed_share(census: Sequence[CensusRate], read: int) -> float:
-    """Compute the minimum share of failed conversations from the failure kinds that always fail a conversation.
+    """Compute the minimum share of failed conversations from the census.
 
-    The result is the share of the most frequent of these kinds.
+    Some kinds in the census always fail a conversation. The result is the share of the most frequent of these
+    kinds.
     """
     return max((rate.found for rate in census if rate.kind.always_fails), default=0) / read if read else 0.0

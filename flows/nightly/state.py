@@ -20,7 +20,10 @@ class IntakeCheckpoint(NightlyIntake):
     questions: QuestionsAsked = QuestionsAsked(questions=0, up=0, down=0)
     strata: tuple[StratumCount, ...] = ()
     examples: tuple[CensusExample, ...] = ()
-    """Redacted examples. This field is deleted when the nightly run ends. Alerts with examples contain copies."""
+    """Redacted examples of failures.
+
+    The field is deleted when the run ends. Alerts with examples contain copies.
+    """
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from monitors.graders.panel import build_rule_panel
 from warehouse.queries.repeatability import RepeatScope, hash_graders_and_settings
 
 COUNTED_FOR: Final = timedelta(days=90)
-"""Maximum age of a repeat that counts. Older repeats do not count, because the application has changed since then.
-"""
+"""Maximum age of a stored repeat that counts. The application has probably changed since an older repeat."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class RepeatabilityContext(TargetContext):
     def scope(self) -> RepeatScope:
         """The filter that selects the stored repeats of earlier sessions.
 
-        They count together with this session's repeats.
+        The selected repeats count together with this session's repeats.
         """
         panel = build_rule_panel(self.configured.graders, self.configured.domain)
         hashes = hash_grading_settings(self.configured, self.judge)

@@ -55,7 +55,7 @@ def format_rate_name(rate: FlipRate) -> str:
 
 
 def format_flip_rate(rate: FlipRate) -> str:
-    """Format the share of pairs with different grades and its interval, or state that there are too few pairs."""
+    """Format the share of pairs with different grades, with its interval, or say that there are too few pairs."""
     if not rate.enough:
         return TOO_FEW_TEXT
     return f"{_format_percent(rate.flips / rate.pairs)} ({_format_interval(rate.low, rate.high)})"
@@ -97,7 +97,7 @@ def _format_advice_line(advice: RepeatAdvice, *, now: bool) -> str:
 
 
 def format_repeat_advice(advice: RepeatAdvice) -> str:
-    """Format a sentence about the effect of asking severity-3 cases a given number of times."""
+    """Format a sentence about the verdict's error rates if severity-3 cases are asked a given number of times."""
     false_fail = advice.false_fail
     times = "once" if false_fail.repeats == 1 else f"{false_fail.repeats} times"
     interval = _format_interval(false_fail.low, false_fail.high)
@@ -111,7 +111,7 @@ def format_repeat_advice(advice: RepeatAdvice) -> str:
 
 
 def format_false_fail_rate(figures: Repeatability) -> str:
-    """Format how often the configured gate fails by chance, or state that there are too few pairs."""
+    """Format how often the configured gate fails by chance, or say that there are too few pairs of answers."""
     if not figures.advice:
         return TOO_FEW_TEXT
     false_fail = figures.advice[0].false_fail

@@ -24,7 +24,7 @@ _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 def sample_cases(
     cases: Sequence[GoldCase], count: int, last_asked: Mapping[str, datetime], rng: Random
 ) -> tuple[GoldCase, ...]:
-    """Select up to ``count`` of ``cases``. Prefer the cases that were asked twice least recently.
+    """Select up to ``count`` of ``cases``. Prefer cases that were never asked twice, then those asked longest ago.
 
     ``last_asked`` maps the id of a case to the time when it was last asked twice. ``rng`` breaks ties. Within a
     severity, types and languages alternate.

@@ -235,7 +235,7 @@ class _Judging:
             self._asked.cost_usd = self._account.total.usd
 
     async def add_or_queue_for_judge(self, result: CaseResult) -> None:
-        """Add a result to the session. If rules could not grade it, queue it for the judge first."""
+        """Add a result to the session. A result that rules could not grade is first queued for the judge."""
         settings, assessment = self._context.judge.settings, result.assessment
         if (
             self._queue is not None

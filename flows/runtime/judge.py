@@ -78,7 +78,7 @@ def build_judge_client(
     settings: JudgeSettings,
     environment: Mapping[str, str],
 ) -> anthropic_client.AnthropicJudge | openai_client.OpenAIJudge:
-    """Build the client of one configured model. Raises `ConfigError` if its key is not set."""
+    """Build the client of one configured model. Raises `ConfigError` if the model's key is not set."""
     key = environment.get(model.key_variable_or_default)
     if not key:
         raise ConfigError(

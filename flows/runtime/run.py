@@ -187,7 +187,7 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
     def is_same_build(stopped: RunStart) -> bool:
         """Return whether the target serves the build that the stopped run was testing.
 
-        - False if the run began before the data folder was copied, because the run belongs to the original folder.
+        - False if the stopped run began before the data folder was copied. It then belongs to the original folder.
         - True if the request contains a commit, because the run waits until the target serves this commit.
         - True if the target cannot report its commit.
         - Otherwise, true if the target reports the commit that the stopped run was testing.

@@ -157,8 +157,8 @@ def build_notifier(
 ) -> Notifier:
     """Build the context for sending the alerts of one run about one target.
 
-    If the data folder has no identity yet, this gives the folder an identity. Raises `ConfigError` for a copied
-    data folder, because the original folder sends the alerts.
+    If the data folder has no identity yet, it gets one. Raises `ConfigError` for a copied data folder, because the
+    original folder sends the alerts.
     """
     if read_identity(config.data_folder) is None:
         with suppress(WarehouseError):  # the next write reports the error of the disk
@@ -181,7 +181,7 @@ def build_notifier(
 
 
 def build_notifier_without_run(config: Config, target: str, owner: Capability) -> Notifier:
-    """Build the context for alerts that do not belong to a run, for example about a failed start."""
+    """Build the context for alerts that do not belong to a run, for example about a run that could not start."""
     sender = build_alert_sender(config, os.environ)
     return build_notifier(
         config, open_store(config), sender, target=target, run_id=generate_run_id(target), owner=owner

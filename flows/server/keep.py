@@ -26,7 +26,7 @@ BROKEN_EXIT_CODE: Final = 4
 
 
 def main() -> int:
-    """Start the server and watch it. Return exit code 0 after SIGTERM, and 4 if the server cannot start."""
+    """Start the server and watch the server. Return exit code 0 after SIGTERM, and 4 if it cannot start."""
     signal.signal(signal.SIGTERM, _raise_server_stopped)
     config = load_config(Path(sys.argv[1]))
     home = get_prefect_home(config)

@@ -48,7 +48,7 @@ The skip is not a fault.
 MISSED_AFTER: Final = timedelta(hours=1)
 """Delay after which a run counts as missed. Short delays are normal on a busy machine."""
 MAX_RUNS: Final = 200
-"""Maximum number of runs that are read, which is Prefect's page size."""
+"""Maximum number of runs that are read: one page of Prefect's API."""
 LEASE_S: Final = 60.0
 """Time in seconds after which a killed run no longer blocks its target. Prefect does not allow a shorter time."""
 QUIET_WAIT_S: Final = 5.0
@@ -57,7 +57,7 @@ QUIET_WAIT_S: Final = 5.0
 async def cancel_missed_runs_of_deployment(policy: MissedRuns, now: datetime) -> State[None] | None:
     """Cancel the missed runs of this run's deployment. If this run was also missed, return its end state.
 
-    Return ``None`` if this run was not missed, or if no deployment started this run.
+    Return ``None`` if this run was not missed, or if no Prefect deployment started this run.
     """
     if not deployment.id:
         return None
@@ -127,7 +127,8 @@ def _format_due_time(run: FlowRun) -> str:
 async def list_skipped_runs(target: str, since: datetime, *, tag: str) -> Sequence[tuple[str, datetime]]:
     """List the deployment's name and the due time of each run that was skipped after ``since``, oldest first.
 
-    The list includes runs about ``target``, and runs about all targets, of deployments with ``tag``.
+    The list includes runs about ``target`` and runs about all targets. Only deployments with ``tag`` are
+    considered.
     """
     async with get_client() as client:
         deployments = await client.read_deployments(
@@ -158,7 +159,9 @@ async def list_skipped_runs(target: str, since: datetime, *, tag: str) -> Sequen
 
 @asynccontextmanager
 async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[str], None]) -> AsyncGenerator[None]:
-    """Let only this run ask ``target`` in the ``with`` block. Wait while another run asks it, on any machine.
+    """Let only this run ask ``target`` in the ``with`` block.
+
+    Wait while another run, on any machine, asks this target.
 
     ``tag`` separates installations. If the server does not answer, the run continues without waiting, because a
     verification must not depend on it. A run that a person starts with a command does not wait.
@@ -184,7 +187,7 @@ async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[s
 
 
 async def _acquire_slot(stack: AsyncExitStack, name: str, on_wait: Callable[[], None]) -> None:
-    """Acquire the slot ``name``. ``stack`` releases the slot."""
+    """Acquire the slot ``name``. The slot is released when ``stack`` is closed."""
 
     def build_concurrency_slot(timeout_s: float | None) -> AbstractAsyncContextManager[None]:
         return concurrency(

@@ -30,7 +30,8 @@ POLL_INTERVAL_S = 0.2
 HEALTH_TIMEOUT_S = 10.0
 """Timeout for an answer of the server in seconds.
 
-A server on an overloaded machine answers late. If no server runs, the connection is refused at once.
+A server on an overloaded machine answers late. If no server runs, there is no wait, because the connection is
+refused at once.
 """
 
 FIRST_PORT = 4200
@@ -38,7 +39,7 @@ PORTS_TO_TRY = 50
 PORT_RELEASE_TIMEOUT_S = 3.0
 STOP_TIMEOUT_S = 30.0
 MAX_PORTS_LOST = 3
-"""Number of times that another server can take the chosen port until the start fails."""
+"""The start fails if another server takes the chosen port this many times."""
 PROGRESS_INTERVAL_S = 30.0
 """Interval in seconds at which the progress of a slow start is reported."""
 LOG = "server.log"
@@ -49,22 +50,24 @@ HEAP_LIMITS = {
 }
 """Environment variables that limit the memory that glibc holds. The two thresholds are in bytes.
 
-By default, each thread has its own heap, which costs the server 3 to 13 MB at rest. Blocks of up to 32 MB stay in
-the heap after they were freed, which costs 6 MB.
+By default, each thread has its own heap. These heaps cost an idle server 3 to 13 MB. By default, freed blocks of up
+to 32 MB also stay in the heap. They cost 6 MB.
 """
 
 _WHEN_NOTED = (
     "import os, sys; os.read(0, 1) or sys.exit(1); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); "
     "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 )
-"""Code that the server's process runs first. It waits for a byte that confirms that the process's pid is stored.
+"""Code that the server's process runs first.
 
-If the parent process is killed before it sends the byte, the pipe ends, and the server's process also ends.
+The code waits for a byte that confirms that the process's pid is stored.
+
+If the parent process is killed before it sends this byte, the pipe ends, and the server's process also ends.
 Therefore the pid of every running server is stored.
 """
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
-"""Servers that this process has started. The servers may outlive this process, which collects their exit codes."""
+"""Servers that this process has started, and whose exit codes it collects. A server may outlive this process."""
 
 
 class PrefectUnavailable(MonitorError):
@@ -210,7 +213,7 @@ def _is_owned_by_current_user(home: Path) -> bool:
 
 
 def measure_memory_mb(server: LocalServer) -> float:
-    """Measure the memory of the server's processes in MB. The result is 0 if it is unknown."""
+    """Measure the memory of the server's processes in MB. The result is 0 if the memory is unknown."""
     pages = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:

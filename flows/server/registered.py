@@ -14,11 +14,11 @@ from prefect.client.schemas.responses import DeploymentResponse
 from flows.server.schedules import NOT_PAUSED, PAUSED_TAG, SCHEDULE_SLUG, Pause, PlannedDeployment
 
 MAX_DEPLOYMENTS: Final = 200
-"""Maximum number of deployments that are read, which is Prefect's page size."""
+"""Maximum number of deployments that are read: one page of Prefect's API."""
 
 
 async def read_pauses(client: PrefectClient, tag: str) -> Mapping[str, Pause]:
-    """Return the pause of each deployment with ``tag``, keyed by the deployment's name.
+    """Return the pause of each paused deployment with ``tag``. The keys are the deployments' names.
 
     Schedules without Lookout's slug were created by an earlier version of Lookout, which paused all schedules when
     it ended. Such schedules count as active.

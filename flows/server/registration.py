@@ -9,7 +9,7 @@ settings at import. Prefect's automations watch for missing runs, and for runs w
     a run could not begin, so it could notify nobody ──▶ a message
 
 Prefect's server sends these messages directly to Slack, because the process of the run may be gone. If the server
-itself stops, it sends nothing. Only the missing pings of the external heartbeat show this.
+itself stops, it sends nothing. Then only the missing pings of the external heartbeat show the fault.
 
 The name of an event contains the *name* of the run's state (``prefect.flow-run.Pass``), which varies. Therefore the
 triggers match the type of the state, which is a label of the event.
@@ -86,7 +86,7 @@ STOPPED_MESSAGES: Final = [
 DUPLICATE_WINDOW: Final = timedelta(hours=1)
 """Period in which only one message is sent about a run, although a trigger may get an event twice."""
 RUN_PLACE: Final = '((flow_run | ui_url) or ("prefect flow-run inspect " ~ flow_run.id))'
-"""How a message refers to a run: its URL or, if the server has no ``PREFECT_UI_URL``, a command that shows it."""
+"""How a message refers to a run: the run's URL or, without ``PREFECT_UI_URL``, a command that shows the run."""
 RUN_EVENTS: Final = "prefect.flow-run.*"
 
 
@@ -121,7 +121,7 @@ async def ensure_automations(
 ) -> Mapping[str, Change]:
     """Create Prefect automations that alert on missing or crashed runs (idempotent). Return the changes by name.
 
-    ``tag`` is `PrefectSettings.tag`. If it is not the default, the automations watch only the runs of this
+    ``tag`` is `PrefectSettings.tag`. If ``tag`` is not the default, the automations watch only the runs of this
     installation's deployments, and the automations of other installations do not change. Without an ``endpoint``,
     no message is sent, but crashed runs are still marked Crashed. An automation that a person has disabled stays
     disabled. Automations of deployments that are no longer expected, and duplicates, are removed.
@@ -202,9 +202,9 @@ def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | N
 def build_unstarted_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
     """Build the automation that sends a message for a run that could not start, for example on a wrong parameter.
 
-    Such a run may have no configuration, and therefore cannot send an alert itself. If the run can, a second
-    message is sent. Runs of the watcher's flows are excluded, because the watcher starts these flows again and
-    again. Their failures are reported only if no run completes for a long time.
+    Such a run may have no configuration, and then cannot send an alert itself. If it can, people get a second
+    message. Runs of the watcher's flows are excluded, because the watcher starts these flows again and again. Their
+    failures are reported only if no run completes for a long time.
     """
     text = (
         '("🛠️ Lookout itself has a fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not start, '
@@ -348,7 +348,9 @@ The browser of a verification run takes about half a gigabyte of memory.
 
 
 async def build_runner_deployment(planned: PlannedDeployment, pause: Pause = NOT_PAUSED) -> RunnerDeployment:
-    """Build Prefect's deployment object. It names the flow's module, because Prefect would pickle a flow object.
+    """Build Prefect's deployment object.
+
+    The object names the flow's module and has no flow object, because Prefect would pickle a flow object.
 
     The parts that a person paused, according to ``pause``, stay paused.
     """

@@ -15,7 +15,7 @@ from monitors.records.base import Record, UtcTime
 
 TIMEOUT_S: Final = 5.0
 MAX_ROWS: Final = 200
-"""Maximum number of rows that are read, which is Prefect's page size."""
+"""Maximum number of rows that are read: one page of Prefect's API."""
 ENDED_STATES: Final = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 _TIME: Final[TypeAdapter[UtcTime]] = TypeAdapter(UtcTime)
 _ROWS: Final = TypeAdapter(list[dict[str, Any]])

@@ -28,7 +28,7 @@ from monitors.records.base import Record, UtcTime
 SIGN_OF_LIFE_S: Final = 3600.0
 """Interval in seconds between the scheduled runs of each watcher job. These runs show that the job works.
 
-The watcher (`flows.watching`) starts the job earlier if it finds something new.
+The watcher (`flows.watching`) starts the job earlier if the watcher finds something new.
 """
 SIGN_OF_LIFE_LATE_S: Final = 2 * SIGN_OF_LIFE_S
 DAY_S: Final = 86_400.0
@@ -69,7 +69,7 @@ class Pause(Record):
     def tags(self) -> tuple[str, ...]:
         """The tag with the time of the pause.
 
-        The tag is needed, because Prefect's own time changes at the next registration.
+        The tag is needed, because the time that Prefect stores changes at the next registration.
         """
         return (f"{PAUSED_TAG}{self.since:%Y-%m-%dT%H:%M:%SZ}",) if self.since is not None else ()
 
@@ -141,7 +141,7 @@ class PlannedDeployment(Record):
     def run_limit(self) -> int | None:
         """Maximum number of concurrent runs, or ``None`` without a limit.
 
-        If several scheduled runs of a target are late, only one run starts, and it skips all other late runs.
+        If several scheduled runs of a target are late, only one run starts, and this run skips all other late runs.
         """
         is_of_target = any(tag.startswith("target:") for tag in self.tags)
         return 1 if is_of_target and isinstance(self.when, Cron) else None
@@ -152,7 +152,7 @@ class PlannedDeployment(Record):
 
     @property
     def purpose(self) -> str:
-        """The purpose of the deployment, including whether it asks the bot and whether it may send alerts."""
+        """The purpose of the deployment. It says whether the deployment asks the bot and may send alerts."""
         request = self.parameters.get("request", self.parameters)
         return _PURPOSES[self.flow].format(target=request.get("target", "the deployed target"))
 

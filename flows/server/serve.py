@@ -1,6 +1,6 @@
 """Runs the runner of an installation, which registers the configured deployments and executes their runs.
 
-Prefect is imported only after its server is known, because Prefect reads its settings at import.
+Prefect is imported only when its server is known, because Prefect reads the server's address at import.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ async def run_runner(
 
 
 async def _send_alerts_again_at_start(config: Config) -> None:
-    """Send the alerts that so far were only printed, if there is now a delivery path to people."""
+    """Send again the alerts that were only printed so far, if there is now a delivery path to people."""
     try:
         for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
             await send_undelivered_alerts_again(build_notifier_without_run(config, target, Capability.UP))

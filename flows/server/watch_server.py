@@ -17,12 +17,14 @@ from types import FrameType
 
 POLL_S = 2.0
 POLLS_PER_REQUEST = 5
-"""Number of polls for each request to the server. Requests are rarer than polls, because they cost processor time.
+"""Number of polls for each request to the server.
+
+Requests are rarer than polls, because requests cost processor time.
 
 A poll without a request only tests whether the server's process exists.
 """
 MAX_SILENT_REQUESTS = 3
-"""Number of consecutive requests without an answer after which the server is killed."""
+"""After this number of consecutive requests without an answer, the server is killed."""
 REQUEST_TIMEOUT_S = 10.0
 """Timeout of a request in seconds. A server on an overloaded machine answers late."""
 STOP_TIMEOUT_S = 30.0

@@ -1,4 +1,4 @@
-"""Builds and sends the alerts of a run: during the run about severe failures, and at its end about everything else.
+"""Builds and sends the alerts of a run: severe failures during the run, and everything else at its end.
 
 The first severity-3 failure sends an alert immediately. Later failures are collected and added to the same message.
 At the end, one line says which faults are new, which faults were known before, and whether people were notified.
@@ -48,8 +48,8 @@ COLLECT_S: Final = 60.0
 class EarlyAlerts:
     """Sends alerts about severe failures in a background task, so that asking does not wait for Slack.
 
-    At the end of the ``async with`` block, the collected failures are sent. An error becomes a fault of the run,
-    which is reported at the end of the run.
+    At the end of the ``async with`` block, the collected failures are sent. An error becomes a fault of the run.
+    This fault is reported at the end of the run.
     """
 
     def __init__(self, run: LiveRun, at: ObservationContext) -> None:
@@ -181,7 +181,7 @@ def build_run_observations(run: LiveRun, report: RunReport) -> tuple[Observation
 
 
 def _find_notified_case_ids(run: LiveRun) -> frozenset[str]:
-    """Find the ids of the cases in earlier alerts. The alert about the gate then shows other cases first.
+    """Find the ids of cases in earlier alerts. The alert about the gate shows other cases before these cases.
 
     Return an empty set if the warehouse cannot be read.
     """
@@ -345,7 +345,7 @@ def build_run_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionSco
 
 
 def find_incident_case_ids_not_in_suite(run: LiveRun) -> tuple[str, ...]:
-    """Find the cases of open incidents that are no longer in this suite."""
+    """Return the case ids of open incidents whose cases were in this suite before and are no longer in it."""
     context = run.context
     suite_ids = {case.id for case in context.suite.cases}
     asked = (

@@ -141,7 +141,8 @@ async def ask_unanswered_cases(
 ) -> None:
     """Ask the cases without an answer, most severe first and several at a time, and grade the answers.
 
-    ``ends_at`` is the deadline as a time of the event loop. Each result is stored before ``on_result`` is called.
+    ``ends_at`` is the deadline, as a time of the event loop's clock. Each result is stored before ``on_result`` is
+    called.
     """
     context = run.context
     settings = context.configured.probe

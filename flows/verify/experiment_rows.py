@@ -122,7 +122,7 @@ def _build_metadata(assessment: Assessment) -> Json:
 
 
 def _build_scores(result: CaseResult) -> Iterator[Score]:
-    """Yield the scores of one answer. An unknown score has no value."""
+    """Yield the scores of one answer. If the answer is not graded, its correctness score has no value."""
     assessment = result.assessment
     match assessment.outcome:
         case CaseOutcome.CORRECT:

@@ -117,7 +117,7 @@ def find_newer_commit(config: Config, request: VerifyRequest) -> str | None:
 def build_flow_for_run(run: LiveRun) -> Callable[[VerifyRequest], Awaitable[State[RunReport]]]:
     """Build the flow for a run that this process started before the server was ready.
 
-    The run is not a parameter of the flow, because Prefect would store it on the server.
+    The run is not a parameter of the flow, because Prefect would store every parameter on the server.
     """
 
     @flow(name=NAME, description=__doc__)
@@ -177,7 +177,7 @@ async def prepare_unless_begun(request: VerifyRequest, begun: LiveRun | None) ->
 def _select_errors_shown_to_caller() -> tuple[type[Exception], ...]:
     """Return the error types that the person who started the run sees.
 
-    Return no types if a deployment started the run.
+    Return no types if a Prefect deployment started the run.
     """
     return () if deployment.id else (ConfigError,)
 

@@ -40,7 +40,7 @@ from monitors.records.runs import CaseResult, JudgeState, Judging
 
 
 class PendingAnswer(NamedTuple):
-    """An answer that waits for the judge, with its grades by rules.
+    """An answer that waits for the judge, and the grades that rules gave this answer.
 
     ``rules`` says whether rules found the facts of the answer right or wrong, or could not grade them.
     """
@@ -326,7 +326,7 @@ def mark_unconfirmed(assessment: Assessment, *, unconfirmed: bool) -> Assessment
 
 
 def add_or_replace_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade, ...]:
-    """Return the grades with ``added``, which replaces an earlier grade of the same grader."""
+    """Return the grades plus the grade ``added``, which replaces an earlier grade of the same grader."""
     return (*(grade for grade in grades if not is_replaced_by(grade, added)), added)
 
 

@@ -45,7 +45,7 @@ from monitors.records.targets import Target
 from warehouse.journal.rows import RecheckRow
 
 RECOVERY_DEADLINE_S: Final = 5.0
-"""Maximum wait, in seconds, until the application is ready again after it was asked the whole suite."""
+"""Maximum wait in seconds for an application that must recover after the run asked it the whole suite."""
 POLL_S: Final = 1.0
 RECHECK_FOLDER: Final = "recheck"
 """Name of the folder inside the run's folder for files that a driver writes during the recheck."""
@@ -118,7 +118,7 @@ def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None
 
 
 class Rechecker:
-    """Asks one run's failed cases again and counts the results, including results before the run was resumed.
+    """Asks one run's failed cases again and counts the results, including results from before the run was resumed.
 
     ``problem`` is the reason why some questions were not asked.
     """
@@ -162,7 +162,7 @@ class Rechecker:
     async def _ask_target_and_explain_gap(self) -> str:
         """Ask the cases at the target.
 
-        If some questions were not asked, return the reason, else an empty string.
+        Return why some questions were not asked, or an empty string if all were asked.
         """
         target, own_commit = self._run.context.target, self._run.commit
         async with self._open_asker(target.address) as asker:
@@ -228,7 +228,7 @@ class Rechecker:
     async def _ask_unanswered_and_explain_gap(self, asker: CaseAsker, place: RecheckPlace) -> str:
         """Ask the remaining questions at ``place``, which is the target or the previous build.
 
-        Return the reason if some questions were not asked, or else an empty string.
+        Return why some questions were not asked, or an empty string if all were asked.
         """
         asked = {(case.case_id, case.repeat) for case in self._answers if case.place is place}
         questions = [

@@ -56,9 +56,9 @@ class VerifyRequest(BaseModel):
 START_FILE = "run.json"
 LOCK_FILE = "run.lock"
 ALIVE_FILE = "run.alive"
-"""Name of a second lock file, which is locked by the process that works on the run.
+"""Name of a second lock file. The process that works on the run locks this file.
 
-Other processes test this lock instead of `LOCK_FILE`.
+Other processes test this lock instead of the lock of `LOCK_FILE`.
 """
 DONE_FILE = "done"
 """Name of the file that is written last, after reports and alerts.
@@ -115,7 +115,7 @@ def build_run_id(target: str, now: datetime, random_bytes: bytes) -> str:
 
 @dataclass
 class RunFolder:
-    """The folder of a run, locked by this process. The lock ends with the ``with`` block or with the process.
+    """The folder of a run, locked by this process. The lock ends when the ``with`` block or the process ends.
 
     ``resumed`` is true if another process started the run.
     """

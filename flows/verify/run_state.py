@@ -149,7 +149,7 @@ class LiveRun:
         self._results = PackedResults()
         self.resumed = 0
         self.done = 0
-        """The number of final results, including results before the run was resumed."""
+        """The number of final results, including results from before the run was resumed."""
         self.on_step: OnStep = _ignore_step
         self.asking: asyncio.Task[None] | None = None
         """The task that started to ask before the flow began. The flow waits for this task."""
@@ -172,7 +172,7 @@ class LiveRun:
 
     @property
     def results(self) -> Sequence[CaseResult]:
-        """All results so far, including results before the run was resumed."""
+        """All results so far, including results from before the run was resumed."""
         return self._results
 
     @property

@@ -25,7 +25,7 @@ from warehouse.journal.journal import Journal
 from warehouse.journal.segments import Segment, parse_segment_id, parse_time
 
 LISTED_FOR: Final = timedelta(hours=24)
-"""Maximum age of a run in the list, counted from its start."""
+"""Maximum age of a run in the list of unfinished runs, counted from its start."""
 CACHE_FOR: Final = timedelta(seconds=1)
 """Time for which a list of runs is cached."""
 MAX_RUNS: Final = 16
@@ -42,7 +42,7 @@ class RunState(StrEnum):
 
 
 class SevereFailure(Record):
-    """A severity-3 failure in a run without a report. ``asked`` and ``reason`` are not yet masked."""
+    """A severity-3 failure in a run without a report. ``asked`` and ``reason`` may contain personal data."""
 
     case_id: str
     repeat: int
@@ -52,7 +52,7 @@ class SevereFailure(Record):
     found_at: UtcTime
 
     def mask(self, mask: Callable[[str], str]) -> Self:
-        """Return the failure with masked texts, so that a page can show it."""
+        """Return a copy whose texts are masked by ``mask``, so that a page can show it."""
         return self.model_copy(update={"asked": mask(self.asked), "reason": mask(self.reason)})
 
 
@@ -75,7 +75,7 @@ class RunProgress(Record):
     severe: tuple[SevereFailure, ...]
 
     def mask(self, mask: Callable[[str], str]) -> Self:
-        """Return the progress with masked texts, so that a page can show it."""
+        """Return a copy whose texts are masked by ``mask``, so that a page can show it."""
         return self.model_copy(update={"severe": tuple(failure.mask(mask) for failure in self.severe)})
 
     @property

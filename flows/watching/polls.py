@@ -22,7 +22,7 @@ WATCH_TO_DO: Final = "Start `lookout up`. If it already runs, read the `service`
 
 
 class WatchPoll(Record):
-    """The last successful poll of a log, a source or the deployed commits.
+    """The last successful poll of a log, of a traffic source, or of the deployed commits.
 
     ``name`` is a readable name of the polled log, source or commits. ``every_s`` is the interval in seconds.
     ``target`` is ``None`` for a poll about all targets.

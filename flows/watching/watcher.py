@@ -56,12 +56,12 @@ EVERY_HOUR_S: Final = 3600.0
 COMPARE_EVERY_S: Final = 3.0
 """Interval in seconds at which the watcher compares its newest polls with what runs have already read.
 
-The comparison costs nothing: only a difference, or a run that has not ended, causes a request to Prefect.
+The comparison itself is cheap. Only a difference, or a run that has not ended, causes a request to Prefect.
 """
 FOLLOW_FOR_S: Final = 20.0
 """A run that reads a log ends after this number of seconds without a new entry.
 
-By default, this time allows one more poll.
+With the default poll interval, this time allows one more poll.
 """
 MAX_RUN_S: Final = MAX_FOLLOW_S + 300.0
 """Maximum time in seconds that the watcher waits for the end of a run."""
@@ -231,7 +231,7 @@ class Watcher:
         self._polls[name] = WatchPoll(name=name, target=target, at=at, every_s=every_s)
 
     def _read_polls(self) -> dict[str, WatchPoll]:
-        """Read the polls of an earlier process. An unreadable source then stays late after a restart."""
+        """Read an earlier process's polls, so that an unreadable source still counts as late after a restart."""
         earlier = {poll.name: poll for poll in read_polls(self._config.data_folder)}
         started = {
             source.name: WatchPoll(name=source.name, target=source.target, at=self._now(), every_s=EVERY_HOUR_S)
@@ -298,7 +298,7 @@ class Watcher:
         return self._paused.get(flow, False)
 
     async def _start_run_for_changed_logs(self) -> None:
-        """Start a run for the changed logs, except logs that an active run already reads.
+        """Start a run if a log has changed and no active run reads this log.
 
         If another run is active, the new run reads all logs.
         """
@@ -316,7 +316,10 @@ class Watcher:
                 self._record_poll(f"the log of {name}", log.polled_at, log.follower.settings.poll_s, name)
 
     async def _start_run_or_read_logs(self, names: Sequence[str]) -> None:
-        """Create a run that reads the logs of these targets. Without Prefect, read them in this process."""
+        """Create a run that reads the logs of the targets ``names``.
+
+        Without Prefect, this process reads the logs.
+        """
         files = {name: self._logs[name].files for name in names}
         try:
             run = await self._start_follow_run(files)
@@ -328,9 +331,9 @@ class Watcher:
             self._write_line(f"the log of {', '.join(names)} has changed: Prefect's run {run.id} reads it")
 
     async def _start_follow_run(self, files: dict[str, LogFilesState]) -> FollowRun:
-        """Create the run that reads the logs of ``files``, which belong to one target or to all targets.
+        """Create the run that reads the logs of the targets in ``files``.
 
-        Raises `RunNotMade`.
+        If ``files`` has several targets, the run reads all logs. Raises `RunNotMade`.
         """
         name = self._planned[FOLLOW_LOG].full_name
         target = next(iter(files)) if len(files) == 1 else None
@@ -370,7 +373,10 @@ class Watcher:
 
 
 async def _read_or_assume_final_state(client: PrefectClient, run: FollowRun) -> State | None:
-    """Return the state in which a run ended. Return ``None`` if the run has not ended."""
+    """Return the state in which a run ended, or ``None`` if the run has not ended.
+
+    A deleted run, and a run that was created more than `MAX_RUN_S` ago, count as crashed.
+    """
     try:
         state = (await client.read_flow_run(UUID(run.id))).state
     except ObjectNotFound:

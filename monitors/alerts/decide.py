@@ -2,12 +2,13 @@
 
     (nothing) ──seen──▶ OPEN ◀──worse── ACKNOWLEDGED
                         │  └──a person──▶   │
-                        └──sent and gone────┴──▶ RESOLVED ──seen──▶ OPEN, reason `regressed`
+                        └──fault has ended──┴──▶ RESOLVED ──seen──▶ OPEN, reason `regressed`
 
 The decision uses only the stored incidents, the new observations and the time. The caller stores the changed
-incidents and the alerts in one transaction. From then on, an alert counts as sent. A later step delivers the alert.
+incidents and the alerts in one transaction. From then on, an alert counts as sent, although a later step delivers
+it.
 
-Some alerts are withheld:
+Some alerts are withheld, which means that they are not sent for now:
 
 - A silence mutes incidents at a person's request.
 - An outage mutes alerts about the application's quality. An outage then sends one alert instead of fifty.
@@ -56,7 +57,7 @@ MUTABLE_KINDS: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_F
 EVENT_KINDS: Final = frozenset({IncidentKind.HALLUCINATION, IncidentKind.DRILL})
 """Kinds of incidents that are single events. Each sends one alert, but no reminder and no recovery alert.
 
-Such incidents are closed after ``event_open_h``.
+Such incidents are resolved after ``event_open_h``.
 """
 
 
@@ -79,17 +80,18 @@ def decide_alerts(
     refused: Mapping[str, Alert] = MappingProxyType({}),
     under_way: bool = False,
 ) -> AlertDecision:
-    """Return the ``previous`` incidents that the ``observations`` change, and the alerts to send.
+    """Return the new and the changed incidents, and the alerts to send.
 
     - ``previous`` maps fingerprints to incidents. It must contain all unresolved incidents of the target, and every
       incident with the fingerprint of an observation.
-    - ``scope`` is ``None`` while the run is not finished. In this case, no incident is resolved.
+    - ``scope`` is ``None`` while the run is not finished. In this case, only incidents of `EVENT_KINDS` can be
+      resolved.
     - ``undelivered`` maps fingerprints of open incidents to alerts that were only printed.
     - ``refused`` maps fingerprints of incidents to alerts that Slack refused.
     - While a run is ``under_way``, the alerts in ``undelivered`` and ``refused`` are not sent, because the end of
       the run may resolve their incidents.
 
-    Calling this function again with the stored result changes nothing and sends nothing.
+    If this function is called again with the stored result, it returns no changes and no alerts.
     """
     # If several observations are about one fault, the worst counts. If they are equally severe, the first counts.
     worst: dict[str, Observation] = {}
@@ -201,7 +203,7 @@ def find_notify_reason(
 
     ``before`` and ``after`` are the incident before and after the observation. Only reminders depend on the clock.
     A reminder is also due if the time of the last alert is far in the future. In this case, the clock was set back,
-    and reminders would otherwise stop.
+    and without this rule, no reminders would be sent for a long time.
     """
     if after.is_resolved:
         return None
@@ -233,7 +235,7 @@ def _choose_reason_for_undelivered_alert(incident: Incident, *, is_refused: bool
 
 
 def _place_in_thread_of_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:
-    """Put ``incident`` in the thread of the same run's first alert of this kind, if there is such an alert.
+    """Add ``incident`` to the thread of its run's first alert about the same kind of incident, if there is one.
 
     A grave failure, such as a leak of personal data, is added only to the thread of another grave failure. It must
     not be hidden in a thread about a wrong number.

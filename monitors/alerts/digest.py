@@ -24,13 +24,13 @@ class DigestFigure(Record):
 class Digest(Record):
     """The content of the nightly digest.
 
-    The digest is due at ``due_at``. Each attempt to send the digest builds it again.
+    The digest is due at ``due_at``. If sending fails, the next attempt builds a new digest.
 
     - ``incidents`` are the incidents that are open now.
     - ``recovered`` is the number of incidents that were resolved since the last digest.
     - ``note`` is a remark about the nightly run, for example that the budget was used up.
-    - ``unknown`` states in two or three words what the run could not check. If ``unknown`` is not empty, a digest
-      without open incidents is not good news.
+    - ``unknown`` states in two or three words what the run could not check. If it is not empty, there may be faults
+      even if no incident is open.
     """
 
     id: Identifier

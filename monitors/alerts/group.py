@@ -1,6 +1,7 @@
 """Groups alert items into messages. For example, 500 new failures of one kind become one message.
 
-Each message also gets references: the alerts of its cases, the run that saw the incident, and the evidence.
+Each message also gets references to the alerts about its cases, to the run that saw the incident, and to the
+evidence.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from monitors.records.incidents import (
 )
 
 ID_CHARACTERS: Final = 8
-"""Length of the random part of an alert's id.
+"""Number of characters of the hash in an alert's id.
 
 8 base-32 characters are 40 bits. With 10,000 alerts a year, the probability that two alerts get the same id is
 below 1 in 20,000.
@@ -46,7 +47,7 @@ def group_items_into_alerts(
 ) -> tuple[Alert, ...]:
     """Group ``items`` into as few messages as possible, the worst message first.
 
-    - New and returned failures of one kind share a message.
+    - Failures of one kind that are new or have come back share a message.
     - Reminders, worse failures and recoveries go to the thread of their incident.
     - Earlier alerts that did not reach a person are combined into summaries: one about the application and one
       about the monitor.
@@ -95,11 +96,11 @@ def group_items_into_alerts(
 def add_links_and_case_alerts(
     alerts: Sequence[Alert], *, undelivered: Mapping[str, Alert], sent: Mapping[str, str], evidence: str
 ) -> tuple[Alert, ...]:
-    """Return the messages with references: to the alerts of a gate's cases, to an earlier run, and to the evidence.
+    """Return the messages with references to the alerts of a gate's cases, to an earlier run and to the evidence.
 
     ``undelivered`` maps fingerprints of open incidents to alerts that did not reach a person. ``sent`` maps
-    fingerprints of open incidents to the ids of their last alerts. ``evidence`` is the folder on this machine with
-    the run's evidence.
+    fingerprints of open incidents to the ids of their last alerts. ``evidence`` is the path of the folder on this
+    machine that contains the run's evidence.
     """
     alert_ids = {**sent, **{key: alert.id for alert in alerts for key in alert.fingerprints}}
     referring: list[Alert] = []

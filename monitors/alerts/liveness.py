@@ -31,13 +31,13 @@ TIMEOUT_S: Final = 5.0
 """Timeout of one ping in seconds: the maximum time that a run waits for a watchdog that does not answer."""
 MAX_BODY_CHARACTERS: Final = 1_000
 TARGET_PLACEHOLDER: Final = "{target}"
-"""The optional part of a heartbeat's address that Lookout replaces with the target's name."""
+"""Placeholder that a heartbeat's address may contain. Lookout replaces it with the target's name."""
 PING_ID_NAMESPACE: Final = uuid.UUID("8c5f7e0e-6f0b-5f5e-9d0a-4a1a5be6c3d1")
 """Namespace for ``rid``. It is fixed, because a run must always have the same ``rid``."""
 
 
 class Beat(StrEnum):
-    """The kind of a ping. Its value is appended to the address."""
+    """The kind of a ping. Its value is appended to the watchdog's address."""
 
     STARTED = "/start"
     PROVED = ""
@@ -69,9 +69,9 @@ class Heartbeat:
         return self._url is not None
 
     async def ping(self, beat: Beat, *, run_id: str, note: str = "") -> bool:
-        """Send one ping with ``note`` as its body. Return False if the ping did not arrive.
+        """Send one ping with ``note`` as its body. Return whether the ping arrived.
 
-        This never raises an error.
+        A ping that fails raises no error.
         """
         arrived = None if self._url is None else await self._post_ping(self._url, beat, run_id, note)
         if self._note is not None:
@@ -127,7 +127,7 @@ LOG_UNREADABLE = "LogUnreadable"
 LOG_LINES_UNREADABLE = "LogLinesUnreadable"
 
 LOG_FAULTS = frozenset({LOG_SILENT, LOG_MISSING, LOG_GAP, LOG_UNREADABLE, LOG_LINES_UNREADABLE})
-"""All faults that a reader of a log can report."""
+"""The names of all faults that Lookout can report about a log."""
 
 
 class LogSilence(Record):

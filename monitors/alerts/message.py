@@ -89,9 +89,9 @@ MAX_GROUPED_CHARACTERS: Final = 140
 Three excerpts of this length fit on the screen of a phone.
 """
 IN_COMMON_LABEL: Final = "In common:"
-"""The label in a message for the conditions that failed cases share."""
+"""The label in a message before the attributes that the failed cases share."""
 TO_DO_LABEL: Final = "To do"
-"""The label in a message for the advice on what to do."""
+"""The label in a message before the advice on what to do."""
 KINDS_WITH_SCORES: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
 
 CASE_LABELS: Final = ("Asked", "Expected", "Got")
@@ -143,11 +143,11 @@ class Message(Record):
     is_over: bool = False
     address: str = ""
     case_ids: tuple[str, ...] = ()
-    """The ids of all cases that the message may contain."""
+    """The ids of all cases that the texts of the message may mention."""
 
     @property
     def has_one_failure(self) -> bool:
-        """Return whether the message reports exactly one failure. The headline then names it."""
+        """Return whether the message reports exactly one failure. If so, the headline names this failure."""
         return len(self.parts) == 1 and not self.more
 
 
@@ -292,8 +292,8 @@ def _format_fault_counts(items: Sequence[AlertItem], limit: int | None = None) -
 def sort_one_of_each_kind_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
     """Sort the items so that the first few items show as many kinds of faults as possible.
 
-    Open incidents come before resolved incidents. Within each group, the first failure of each grave kind comes
-    first, then the first failure of each other kind, then the second failures, and so on.
+    Open incidents come before resolved incidents. Within each of these two groups, the first failure of each grave
+    kind comes first, then the first failure of each other kind, then the second failures, and so on.
     """
     before: Counter[str] = Counter()
     places: list[tuple[bool, bool, int, int]] = []
@@ -385,7 +385,10 @@ def _build_example_section(case: FailedCase) -> MessageSection:
 
 
 def _format_since_or_duration(alert: Alert) -> str:
-    """Format when the fault began, and with which deploy. For a recovery, format how long the fault lasted."""
+    """Format when the fault began, and the deploy with which it began.
+
+    For a recovery, format how long the fault lasted.
+    """
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1
 

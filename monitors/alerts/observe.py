@@ -59,7 +59,7 @@ class ObservationContext(Record):
 def build_app_down_observation(at: ObservationContext, *, detail: str, title: str = "") -> Observation:
     """Build the observation that the application does not answer.
 
-    ``title`` replaces the words "App is down" if they are too strong.
+    ``title`` replaces the words "App is down" if the application may be up.
     """
     return _build_observation(at, IncidentKind.APP_DOWN, Severity.CRITICAL, Blame.APP, detail, title=title)
 
@@ -120,9 +120,9 @@ def build_drift_observation(
     asked: Redacted | None = None,
     answered: Redacted | None = None,
 ) -> Observation:
-    """Build the observation that the rate ``metric`` has changed. ``detail`` says since when and how much.
+    """Build the observation that the rate ``metric`` has changed. ``detail`` states since when and by how much.
 
-    ``asked`` and ``answered`` are the question and the answer of an example.
+    ``asked`` and ``answered`` are the question and answer of an example.
     """
     return _build_observation(
         at, IncidentKind.DRIFT, Severity.MAJOR, Blame.APP, detail, metric, asked=asked, answered=answered
@@ -266,7 +266,7 @@ def build_severe_failure_observations(
 
     A case counts as failed if the application caused the failure, or if the rules pass the answer and a judge fails
     it. If a case was asked several times, the worst result counts. Texts are redacted and shortened. ``flaky`` maps
-    the ids of flaky cases to texts about these cases.
+    the id of each flaky case to a text about its results.
     """
     worst: dict[str, Observation] = {}
     for result in results:
@@ -326,8 +326,8 @@ def select_failed_cases_for_message(
 ) -> FailedCases:
     """Select the failed cases for a gate's message: some with their texts, all others only with their ids.
 
-    The message shows the texts of at most ``settings.group_limit`` cases. Cases with their own alert are not among
-    these cases, and new cases come first. ``named_before`` contains the ids of the cases in earlier messages.
+    At most ``settings.group_limit`` cases are selected with their texts. Cases that have their own alert are never
+    among them. Cases that are not in ``named_before``, the ids in earlier messages, are selected first.
     """
     failures = [
         r for r in results if r.assessment.outcome is CaseOutcome.FAILED and r.assessment.blame is Blame.APP
@@ -377,7 +377,7 @@ def _needs_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
 
 
 DISPUTED: Final = "disputed"
-"""Used in a fingerprint instead of a failure kind if the rules pass an answer and a judge fails it."""
+"""Replaces the failure kind in a fingerprint if the rules pass an answer and a judge fails it."""
 
 
 EMPTY_REPORT: Final = "(empty)"

@@ -1,6 +1,6 @@
 """Computes the effects of operator actions: acknowledge, mark as a false alarm, draft a gold case, resolve.
 
-This module stores nothing. A drafted gold case is redacted and proposes a severity. A person accepts or rejects
+This module stores nothing. A drafted gold case is redacted and has a proposed severity. A person accepts or rejects
 the draft.
 """
 
@@ -83,7 +83,8 @@ def draft_gold_case(
 ) -> CaseDraft:
     """Draft a gold case from the stored conversation of ``item``, or from its excerpts.
 
-    For an entry of the hallucination log, a person must write the right answer, because the log does not have it.
+    For an entry of the hallucination log, a person must write the right answer, because the log contains only the
+    wrong answer.
     """
     observation, incident = item.observation, item.incident
     patterns = account_patterns(incident.target)
@@ -149,7 +150,7 @@ ACTION_FINGERPRINT_CHARACTERS = 12
 """
 
 AccountPatterns = Callable[[str], Sequence[str]]
-"""Maps a target's name to the target's patterns of account numbers, which are used for redaction."""
+"""A function that returns a target's patterns of account numbers, which are used for redaction."""
 
 
 def compute_action_changes(
@@ -176,7 +177,7 @@ def compute_action_changes(
 
 
 def _select_incidents(context: ActionContext) -> tuple[Incident, ...]:
-    """Select the incidents that are shown in a button's message or named in a command."""
+    """Select the incidents of the action: those in the message with the button, or those named in the command."""
     if context.action.alert_id is None:
         return context.incidents
     shown = {item.incident.fingerprint for item in context.items}

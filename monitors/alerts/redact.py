@@ -1,7 +1,7 @@
-"""Makes text safe to send: masks personal data and secrets. Only this module creates `Redacted`.
+"""Makes text safe to send: masks personal data and secrets. Only this module creates `Redacted` texts.
 
-Text from outside is also changed so that Slack shows it, but does not interpret it. An excerpt is a short, redacted
-part of a text with an ellipsis at each cut.
+Text from outside is also changed so that Slack shows the text without interpreting mentions, links or formatting in
+it. An excerpt is a short, redacted part of a text with an ellipsis at each cut.
 """
 
 from __future__ import annotations
@@ -112,13 +112,13 @@ class Redaction(NamedTuple):
     text: Redacted
     found: tuple[Disclosure, ...]
     unread: Unread | None = None
-    """The middle of a text with more than a million characters. It is removed, because it is not checked."""
+    """The middle part of a text of more than a million characters. It is removed, because it is not checked."""
 
 
 def redact(
     text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, suite: KnownValues | None = None
 ) -> Redacted:
-    """Mask all personal data and secrets. See `redact_with_findings`."""
+    """Mask all personal data and secrets. For the parameters, see `redact_with_findings`."""
     return redact_with_findings(text, account_patterns=account_patterns, strict=strict, suite=suite).text
 
 
@@ -158,7 +158,7 @@ def collect_case_texts(cases: Iterable[GoldCase]) -> KnownValues:
 
 
 MAX_READ_CHARACTERS: Final = 4_000
-"""Number of characters around the evidence that are read: four times the longest possible excerpt.
+"""An excerpt is built from this many characters around the evidence: four times the longest possible excerpt.
 
 With this limit, an excerpt of a hostile answer of several megabytes takes only milliseconds.
 """
@@ -218,7 +218,7 @@ def make_excerpt_with_unmasked_address(
 
 
 def redact_except_hosts(text: str, addresses: Iterable[str]) -> Redacted:
-    """Redact the text, but not the hosts of ``addresses``, which the reader has typed."""
+    """Redact the text, but not the hosts of ``addresses``, which the reader of the text has typed."""
     marks: dict[str, str] = {}
     for number, address in enumerate(sorted(map(parse_origin, addresses), key=len, reverse=True)):
         if _PLAIN_ADDRESS.fullmatch(address) and address in text:

@@ -21,9 +21,9 @@ GRADED_OUTCOMES = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
 MAX_CLOCK_LEAD: Final = timedelta(minutes=10)
-"""Maximum time after the end of this run at which another run can have seen a fault.
+"""Maximum time after the end of a run at which another run can plausibly have seen a fault.
 
-If an incident's ``last_seen_at`` is later, the clock was set back. This run can then still resolve the incident.
+If an incident's ``last_seen_at`` is later, the clock was set back. The run can then still resolve the incident.
 """
 
 
@@ -60,7 +60,10 @@ class ResolutionScope(Record):
         cleared: Collection[IncidentKind] = (),
         reason: NotifyReason = NotifyReason.RECOVERED,
     ) -> ResolutionScope:
-        """Return a scope that resolves only incidents of these ``cases`` and kinds. Their messages get ``text``."""
+        """Return a scope that resolves only incidents of these ``cases`` and kinds.
+
+        ``text`` is the recovery message.
+        """
         return ResolutionScope(
             target=self.target,
             run_id=self.run_id,

@@ -57,13 +57,13 @@ def choose_channel(alert: Alert, settings: AlertSettings) -> str | None:
 
 
 REFUSED_PREFIX: Final = "refused by "
-"""The beginning of a receipt's detail if an earlier channel refused the message."""
+"""The beginning of a receipt's ``detail`` if another channel refused the message before."""
 ARRIVED_BEFORE: Final = "found: an earlier try had arrived"
-"""The detail of a receipt if the message was already in the channel and was not posted again."""
+"""The ``detail`` of a receipt if the message was already in the channel and was not posted again."""
 
 
 class DeliveryPath(NamedTuple):
-    """A delivery path for messages: its name for people, and its sender."""
+    """A way to deliver messages: a readable name and a sender."""
 
     name: str
     sender: AlertSender
@@ -83,7 +83,7 @@ class FallbackSender:
 
     @property
     def notifies(self) -> bool:
-        """Return whether any of the paths reaches people."""
+        """Return whether messages reach people on at least one of the delivery paths."""
         return any(path.sender.notifies for path in self._paths)
 
     async def send(
@@ -121,7 +121,10 @@ class FallbackSender:
         raise NotifyRejected("; ".join(refusals))
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Replace a message as `AlertSender.update` does. Only messages of the first path can be edited."""
+        """Replace a message as `AlertSender.update` does.
+
+        Only messages that were sent by the first path can be edited.
+        """
         await self._paths[0].sender.update(alert, channel=channel, ts=ts)
 
 

@@ -54,7 +54,7 @@ This applies even if the rate was too low for a test.
 """
 MAX_REASON_CHARACTERS: Final = 500
 _MIN_ONE_DECIMAL: Final = 0.0005
-"""Minimum share that is shown with one decimal. With one decimal, a smaller share would be shown as 0.0."""
+"""Minimum share that is shown with one decimal. A smaller share would be shown as 0.0 and needs more decimals."""
 
 
 class CensusCount(NamedTuple):
@@ -85,7 +85,7 @@ class NightlyCensus(Record):
 
 
 class CensusSeverity(NamedTuple):
-    """The severity of a kind of finding, and the row of the severity table that sets it."""
+    """The severity of a kind of finding, and the row of the severity table that sets this severity."""
 
     severity: Severity
     row: str | None
@@ -113,7 +113,7 @@ def format_percent(share: float) -> str:
 
 
 def build_census_case_id(kind: CensusKind) -> str:
-    """Return the case id for a kind of finding. All conversations with this kind are one incident."""
+    """Return the case id for a kind of finding. All conversations with this kind of finding are one incident."""
     return f"{TRAFFIC_CASE}{kind.failure_kind or kind}"
 
 
@@ -126,7 +126,7 @@ def build_census_observations(
     settings: AlertSettings,
     grades: Mapping[CensusKind, CensusSeverity],
 ) -> Iterator[Observation]:
-    """Yield an observation for each kind that is a failure, and for each rate that increased a lot.
+    """Yield an observation for each kind that is always a failure and occurred, and for each rate that rose a lot.
 
     ``tonight`` is the census of this nightly run. ``earlier`` are the censuses of earlier nightly runs, oldest
     first.
@@ -188,7 +188,7 @@ def has_doubled_significantly(before: CensusCount, now: CensusCount) -> bool:
 def compute_increase_p_value(before: CensusCount, now: CensusCount) -> float:
     """Return the p-value of the increase (one-sided exact test).
 
-    This is the probability that chance alone gives at least ``now.found`` findings if the rate has not changed.
+    The p-value is the probability that chance alone gives at least ``now.found`` findings if the rate is unchanged.
     """
     found, graded = before.found + now.found, before.graded + now.graded
     most = min(found, now.graded)
@@ -227,7 +227,9 @@ class _UsualLevel(NamedTuple):
 
 
 def _compute_usual_level(nightly_runs: Sequence[CensusCount]) -> _UsualLevel:
-    """Compute the usual level of a finding. A nightly run far above the level of the earlier runs is excluded.
+    """Compute the usual rate of a finding.
+
+    A nightly run whose rate is far above that of the earlier runs is excluded.
 
     ``nightly_runs`` are sorted, oldest first.
     """

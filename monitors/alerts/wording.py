@@ -77,7 +77,7 @@ _KINDS_WITH_OWN_TITLE = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_F
 """Kinds whose incidents can have a more precise title, such as "Lookout cannot ask" instead of "App is down"."""
 
 _FORMER_KIND_WORDS = frozenset({"Lookout itself is in trouble"})
-"""Titles that earlier versions gave to all incidents of a kind. They are no more precise than the kind."""
+"""Titles that earlier versions gave to all incidents of a kind. Such a title says no more than the kind."""
 
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
 """Kinds of incidents about faults of the monitor itself, not of the application."""
@@ -86,10 +86,13 @@ ABOUT_AN_ANSWER = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.HALLUCINATI
 """Kinds of incidents about an answer. A person can mark them as a false alarm."""
 
 TRAFFIC_CASE = "live-traffic:"
-"""The beginning of the case id of an incident about all conversations with the same failure."""
+"""The beginning of a case id that stands for all conversations of users with the same kind of finding."""
 
 GRAVE_KINDS = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
-"""The application disclosed data or took an irreversible action. These alerts come first, even during an outage."""
+"""Failure kinds in which the application disclosed data or took an irreversible action.
+
+Alerts about these failures come first, and are sent even during an outage.
+"""
 
 
 def format_fault(incident: Incident) -> str:
@@ -135,7 +138,7 @@ def format_doubt(observation: Observation) -> str:
 def is_disputed(observation: Observation) -> bool:
     """Return whether the rules passed the answer and a judge failed it.
 
-    Such an observation is unconfirmed and has no failure kind.
+    Such an observation is marked as unconfirmed and has no failure kind.
     """
     return observation.unconfirmed and observation.failure_kind is None
 
@@ -144,7 +147,7 @@ MAX_IDS_NAMED: Final = 6
 
 
 def format_ids(ids: Sequence[str], limit: int = MAX_IDS_NAMED, *, max_characters: int | None = None) -> str:
-    """Return ``a, b, c, d, e, f and 4 more``, with fewer ids if they do not fit in ``max_characters``."""
+    """Return ``a, b, c, d, e, f and 4 more``, or fewer ids if this text is longer than ``max_characters``."""
     for named in range(min(limit, len(ids)), 0, -1):
         more = f" and {len(ids) - named:,} more" if len(ids) > named else ""
         text = ", ".join(ids[:named]) + more

@@ -50,7 +50,7 @@ from monitors.sources.settings import NightlySettings
 
 FILE_NAME = "lookout.toml"
 RENAMED_KEYS: Final = Path(__file__).with_name("renamed_keys.toml")
-"""The file with the old names of keys and their new names."""
+"""The file that maps old names of keys in lookout.toml to their new names."""
 
 
 class TargetConfig(BaseModel):
@@ -116,7 +116,7 @@ class TargetConfig(BaseModel):
 
     @property
     def domain(self) -> Domain:
-        """The merged vocabularies of the target's domain packs."""
+        """The vocabulary of the target: the merged vocabularies of its domain packs."""
         return load_domain(self.domains)
 
     @field_validator("previous_url")
@@ -157,7 +157,7 @@ class TargetConfig(BaseModel):
         return self.model_copy(update={"probe": probe})
 
     def with_address_instead_of_space(self, address: str) -> Self:
-        """Return the target with another address and without its Space."""
+        """Return the target with ``address`` instead of its Hugging Face Space."""
         return self.model_copy(update={"url": address, "space": None})
 
     @model_validator(mode="after")
@@ -327,9 +327,9 @@ class Config(BaseModel):
         return self.model_copy(update={"targets": {**self.targets, name: target}})
 
     def with_gate_without_github_posts(self, gate: GateSettings) -> Self:
-        """Return the configuration with the gate of a CI job.
+        """Return the configuration with ``gate``, the gate settings of a CI job.
 
-        The run does not post results to GitHub, because the job posts them.
+        With this configuration, the run posts nothing to GitHub, because the CI job posts the results.
         """
         silent = self.github.model_copy(update={"post_results": False})
         return self.model_copy(update={"gate": gate, "github": silent})
@@ -424,7 +424,7 @@ def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path =
 
 
 def _list_errors_without_followups(error: ValidationError, renamed: Mapping[str, str]) -> list[ErrorDetails]:
-    """List the errors, without errors that only follow from another error. Each mistake then gives one line.
+    """List the errors, but omit an error that only follows from another error. Each mistake then gives one line.
 
     - A missing key is not listed if a misspelled or renamed key explains why the key is missing.
     - A list that is too short is not listed if its items have errors.

@@ -1,11 +1,11 @@
-"""Refuses a run that would use production's project, address or key.
+"""Refuses a run that would use the project, the address or a key of production.
 
 In such a run, the questions of the suite would count as questions of production's users.
 
 - For a target with `[targets.NAME.langsmith]`, the project, the address and the key are checked before the first
   request.
 - For a run that writes an experiment, the project and the key of `[langsmith]` are checked.
-- A nightly run may read production's stored traffic, because it does not ask the application.
+- A nightly run may read production's stored traffic, because a nightly run sends no questions to the application.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from monitors.sources.traffic.settings import LangSmithTraffic
 def refuse_production_settings(config: Config, target: str, environment: Mapping[str, str]) -> None:
     """Raise a `ConfigError` if a run of ``target`` would share a project, an address or a key with production.
 
-    The error lists all of these conflicts. Keys are compared by their values in ``environment``. The values are not
-    in the error.
+    The error lists all of these conflicts. Keys are compared by their values in ``environment``. The error does not
+    contain these values.
     """
     tracing, experiments = (
         config.find_tracing_settings_with_defaults(target),
@@ -51,7 +51,7 @@ def refuse_production_settings(config: Config, target: str, environment: Mapping
 
 
 def iterate_production_conflicts(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a message for each value that staging shares with production: the LangSmith project and the key.
+    """Yield a message for each LangSmith setting, project or key, that staging shares with production.
 
     ``settings`` contains the names of the two projects and of the two key variables. ``environment`` contains the
     keys.
@@ -140,7 +140,7 @@ def _iterate_production_host_conflicts(
 def _iterate_traffic_source_conflicts(
     config: Config, settings: LangSmithSettings, environment: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a message for each production traffic source whose project or key is also in ``settings``.
+    """Yield a message for each source of production traffic whose project or key is also in ``settings``.
 
     ``settings`` are the LangSmith settings of the target that the run asks.
     """
@@ -173,7 +173,7 @@ def _list_production_targets(config: Config) -> list[str]:
 
 
 def _iterate_production_langsmith_sources(config: Config) -> Iterator[tuple[str, LangSmithTraffic]]:
-    """Yield the LangSmith projects that contain the stored traffic of production targets."""
+    """Yield the settings of the LangSmith sources that contain the stored traffic of production targets."""
     for name in _list_production_targets(config):
         traffic = config.require_target(name).traffic
         for source_name, source in (traffic.sources if traffic else {}).items():

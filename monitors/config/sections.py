@@ -16,7 +16,7 @@ from monitors.records.base import Identifier
 from monitors.records.targets import EnvironmentName, RepositoryName
 
 OFF: Final = ""
-"""The cron line of a job that never runs."""
+"""The value of a cron setting for a job that must never run."""
 
 _BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
 """The smallest and largest value of each cron field: minute, hour, day, month and weekday (Sunday is 0)."""
@@ -60,7 +60,7 @@ CronLine = Annotated[str, AfterValidator(_normalise_valid_cron_line)]
 
 
 def is_due_every_day(cron: str) -> bool:
-    """Return whether a cron line is due every day."""
+    """Return whether a job with this cron line runs every day."""
     return cron.split()[2:] == _EVERY_DAY
 
 
@@ -160,7 +160,7 @@ class DrillSettings(BaseModel):
 class RepeatabilitySettings(BaseModel):
     """The ``[targets.NAME.repeatability]`` table: how many cases are asked twice each night.
 
-    The answers do not change any score.
+    These answers do not change any score.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -184,7 +184,7 @@ BranchName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x0
 
 
 class DeploySender(StrEnum):
-    """The sender of a webhook. Its value is the last part of the path in the receiver's URL."""
+    """The sender of a webhook. Its value is the last part of the URL to which the sender posts its webhooks."""
 
     GITHUB = "github"
     HUGGINGFACE = "huggingface"

@@ -23,7 +23,7 @@ from monitors.records.base import Record
 SHIPPED_PACKS: Final = Path(__file__).parent
 """The folder with the packs that are part of Lookout. Each pack has its own folder."""
 DEFAULT_DOMAINS: Final = ("general",)
-"""The packs that are used for a target without configured packs."""
+"""The packs for a target whose configuration names no packs."""
 INSURANCE: Final = "health_insurance"
 """The default domain pack of `gold build` and of the commands in `deployments/cli/pipes`.
 
@@ -37,7 +37,7 @@ PackFile = TypeVar("PackFile", bound=Record)
 
 
 def get_word_keys(phrase: str) -> tuple[str, ...]:
-    """Return the lookup keys of the words in a phrase. A hyphen is a separate word: ``co - pay``."""
+    """Return the lookup keys of the words in a phrase. A hyphen counts as a word: "co-pay" has three words."""
     return tuple(to_word_key(normalise(word).text) for word in phrase.replace("-", " - ").split())
 
 
@@ -58,7 +58,7 @@ Lexicon = tuple[Annotated[str, AfterValidator(_require_single_word)], ...]
 
 
 class DomainVocabulary(Record):
-    """The content of ``vocabulary.toml``: the words of one domain, in every language of its answers."""
+    """The content of ``vocabulary.toml``: the words of one domain, in each language in which answers are graded."""
 
     roles: dict[Annotated[str, Field(min_length=1)], Annotated[tuple[Phrase, ...], Field(min_length=1)]] = Field(
         description="the roles that an amount can have, each with its phrases. Lookout never compares amounts with "
@@ -107,16 +107,19 @@ class DomainVocabulary(Record):
 
 
 NamedRole = tuple[tuple[str, ...], str]
-"""The word keys of a phrase, and the role of the phrase."""
+"""The lookup keys of the words in a phrase, and the role that the phrase gives to an amount."""
 
 
 # The fields are not in a base class with DomainVocabulary, because a Domain merges several vocabularies.
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The merged vocabularies of a target's packs. The keys are the lookup keys of words (`get_word_keys`)."""
+    """The merged vocabularies of a target's packs. Words are stored by their lookup keys (`get_word_keys`)."""
 
     roles: Mapping[str, Sequence[NamedRole]]
-    """The roles, keyed by the first word of their phrases. The longest phrase comes first."""
+    """The phrases with their roles, grouped by the first word of the phrase.
+
+    In a group, the longest phrase comes first.
+    """
     percent_of: frozenset[str]
     events: frozenset[str]
     variants: frozenset[str]
@@ -135,9 +138,9 @@ def list_shipped_packs() -> tuple[str, ...]:
 def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
     """Return the merged vocabularies of ``packs``. Each combination of packs is loaded once per process.
 
-    A pack is the name of a pack that is part of Lookout, or the path of a folder (a string with a slash). If two
-    packs give a phrase different roles, the first pack has priority. Raises a `ConfigError` with the file, the key
-    and the accepted values.
+    Each element of ``packs`` is the name of a pack that is part of Lookout, or the path of a folder (a string with
+    a slash). If two packs give a phrase different roles, the first pack has priority. Raises a `ConfigError` with
+    the file, the key and the accepted values.
     """
     return _load_domain(packs)
 

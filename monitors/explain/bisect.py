@@ -22,9 +22,9 @@ from typing import Final, NamedTuple
 SETTLED_PROBABILITY: Final = 0.95
 """The search ends if one hypothesis has at least this probability."""
 END_PRIOR: Final = 0.02
-"""The prior probability that the build given as good is bad.
+"""The prior probability that the first build, which the user gives as good, is already bad.
 
-The build given as bad is good with the same prior probability.
+The last build, which the user gives as bad, is good with the same prior probability.
 """
 OTHER_CAUSE_PRIOR: Final = 0.03
 """The prior probability that a case broke at a different build than the other cases."""
@@ -35,7 +35,7 @@ MIN_INFORMATION_BITS: Final = 0.002
 STAY_SHARE: Final = 0.97
 """Lookout stays on the current build if its best question gives at least this share of the expected information.
 
-The share is relative to the best question on any build. To stay avoids opening another page.
+The share is relative to the best question on any build. If Lookout stays, it need not open another page.
 """
 
 
@@ -56,8 +56,8 @@ def _build_failure_rate_pairs(
 ) -> tuple[FailureRates, ...]:
     """Return the possible pairs of failure rates, before and since the first bad build, with their weights.
 
-    ``before`` and ``after`` map failure rates to weights. Pairs whose rate does not rise are omitted. ``random`` is
-    the total weight of the pairs for a case that fails at random, whose two rates are equal.
+    ``before`` and ``after`` map failure rates to weights. Pairs in which the failure rate does not rise are
+    omitted. ``random`` is the total weight of the pairs for a case that fails at random, whose two rates are equal.
     """
     broken = [FailureRates(a, b, p * q) for a, p in before.items() for b, q in after.items() if a < b]
     total = sum(rates.weight for rates in broken)
@@ -71,7 +71,7 @@ _INTERMITTENT_RATES: Final = {0.9: 0.3, 0.8: 0.4, 0.65: 0.2, 0.5: 0.1}
 
 
 class SuiteKind(NamedTuple):
-    """A kind of suite, which states how its cases may fail.
+    """A kind of suite: how often its cases may fail before and since the first bad build.
 
     ``weight`` is the prior probability of this kind. ``rates`` are the possible failure rates of its cases.
     ``is_broken`` is true if a build broke the cases.
@@ -98,8 +98,8 @@ KINDS: Final = _build_suite_kinds(RANDOM_FAILURE_PRIOR)
 
 In some kinds, the cases always fail from the first bad build on. In other kinds, the cases sometimes pass on bad
 builds. Before the first bad build, cases may sometimes fail. In one kind, cases fail at random, and no build is
-bad. The answers have more influence on the result than the weights of the kinds. The weights were set so that the
-posterior is calibrated for suites whose cases all sometimes pass.
+bad. The result depends more on the answers than on the weights of the kinds. The weights were chosen so that the
+posterior probabilities are calibrated for suites in which every case sometimes passes.
 """
 SINGLE_CASE_KINDS: Final = _build_suite_kinds(0.0)
 """The kinds for a single case, without random failures."""
@@ -175,7 +175,7 @@ class BuildSearch:
         return [[weight / total for weight in row] for row in weights]
 
     def group_indistinguishable_hypotheses(self) -> tuple[tuple[int, ...], ...]:
-        """Group hypotheses that cannot be distinguished, because the builds between them are excluded."""
+        """Group the hypotheses that no question can distinguish, because the builds between them are excluded."""
         groups: list[tuple[int, ...]] = [(0,)]
         unreachable: list[int] = []
         for build in range(1, self.builds):
@@ -226,9 +226,9 @@ class BuildSearch:
 class _RateFit(NamedTuple):
     """How well one hypothesis explains a case's answers.
 
-    ``likelihood`` is the likelihood of the answers. ``before`` and ``after`` are its products with the failure
-    rates before and since the first bad build. ``broken`` is the part of the likelihood from rates that differ
-    before and since that build.
+    ``likelihood`` is the likelihood of the answers. ``before`` and ``after`` are this likelihood times the failure
+    rate before and since the first bad build. ``broken`` is the part of the likelihood that comes from pairs of
+    rates that differ.
     """
 
     likelihood: float
@@ -275,7 +275,10 @@ class _CaseAnswers:
 
     @cached_property
     def likelihood(self) -> tuple[tuple[float, ...], ...]:
-        """Return the likelihood of the answers. A case with another cause may have broken at any build."""
+        """Return the likelihood of the answers, for each kind of suite and each hypothesis.
+
+        The likelihood includes the possibility that the case has another cause and broke at any build.
+        """
         return tuple(
             self._mix_with_other_cause([fit.likelihood for fit in fits])
             for fits in self._rate_fits_of_all_hypotheses
@@ -298,7 +301,7 @@ class _CaseAnswers:
             yield tuple(both / chance for both, chance in zip(fails, chances, strict=True))
 
     def _mix_with_other_cause(self, chances: Sequence[float]) -> tuple[float, ...]:
-        """Mix the chances with the chances of a case that broke at any other build."""
+        """Adjust ``chances`` for the probability that the case broke independently, at any build."""
         elsewhere = self._other_cause * sum(chances) / len(chances)
         return tuple((1 - self._other_cause) * chance + elsewhere for chance in chances)
 
@@ -319,7 +322,7 @@ def _sum_likelihoods_over_rates(
 
 
 def _compute_information_gain(by_kind: Sequence[Sequence[float]], chances: Iterator[Sequence[float]]) -> float:
-    """Return the expected information of one answer about the hypothesis, in bits."""
+    """Return how much information one answer is expected to give about the hypotheses, in bits."""
     fails = [0.0] * len(by_kind[0])
     likely = [sum(column) for column in zip(*by_kind, strict=True)]
     for row, failure_chances in zip(by_kind, chances, strict=True):

@@ -34,7 +34,7 @@ class BuildAnswer(Record):
 
 
 class BisectClaim(StrEnum):
-    """The kind of a hypothesis."""
+    """What a hypothesis claims about the builds."""
 
     FIRST_BAD = "first_bad"
     GOOD_FAILS = "good_fails"
@@ -46,7 +46,7 @@ class BisectClaim(StrEnum):
 class BisectCandidate(Record):
     """A hypothesis with its probability.
 
-    If it has several commits, the builds of these commits are indistinguishable.
+    If it names several commits, the answers cannot distinguish the builds of these commits.
     """
 
     claim: BisectClaim

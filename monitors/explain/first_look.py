@@ -1,18 +1,18 @@
-"""Find what the failed cases have in common beyond chance: an attribute value or a pair of values.
+"""Find attribute values, or pairs of values, that failed cases share more often than chance explains.
 
 A group consists of all cases that share the value of one attribute, or the values of two attributes. Fisher's exact
 test (R. A. Fisher, The Design of Experiments, 1935, chapter 2) gives the p-value of the failures in a group.
 Hundreds of overlapping groups are tried, so the p-value must be corrected. For this, the failures are permuted many
-times, and the group is compared with the most surprising of *all* groups in each permutation (P. H. Westfall and
-S. S. Young, Resampling-Based Multiple Testing, 1993, the minP procedure).
+times, and the group is compared with the most surprising of *all* groups in each permutation (P. H. Westfall and S.
+S. Young, Resampling-Based Multiple Testing, 1993, the minP procedure).
 
 The search has these steps:
 
 1. Find a first cause, which is the most surprising group.
-2. Find a further cause. It must be surprising among the cases outside of the causes found so far.
+2. Find a further cause, which must be surprising among the cases that belong to no cause found so far.
 3. Choose all causes again together, by how well they explain the failures. Two overlapping causes could otherwise
    look like a third cause between them. Then go back to step 2.
-4. Drop causes that are not surprising in addition to the others, the weakest cause first.
+4. Drop causes that are not surprising once the other causes are known, the weakest cause first.
 
 Which groups are tried depends only on their size, never on the failures.
 """
@@ -34,7 +34,7 @@ MIN_CASES: Final = 3
 MIN_PAIR_CASES: Final = 4
 """Minimum number of cases in a group with two values.
 
-Thousands of pairs have only three cases. These small pairs would hide the larger pairs.
+Thousands of pairs have only three cases. If all of them were tried, larger pairs would hardly be significant.
 """
 MIN_FAILURES: Final = 3
 """Minimum number of failed cases. With fewer failed cases, no common cause can be shown."""
@@ -62,7 +62,7 @@ _MAX_ROUNDS: Final = 4
 
 
 class _CaseGroup(NamedTuple):
-    """A group of cases as a bit set, with their common values.
+    """A group of cases, stored as a bit set, with the values that the cases have in common.
 
     ``log_tried`` is the logarithm of twice the number of groups of the same kind (single values or pairs). Half of
     the error probability is for single values, half for pairs.
@@ -145,8 +145,8 @@ class _CauseSearch:
     def _find_next_cause(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
         """Return the most surprising group outside of the known causes, unless chance explains the group.
 
-        Cases of known causes are excluded: if a cause made most cases fail, another cause is hardly visible in
-        those cases.
+        Cases that belong to known causes are excluded: if one cause made most of them fail, the effect of another
+        cause is hardly visible.
         """
         uncovered = self._compute_case_bits_outside(causes)
         test = _ExactTest(uncovered, self.failed)
@@ -225,10 +225,10 @@ class _CauseSearch:
         return list(best) if best is not None and self._compute_explanation_score(best) > needed else causes
 
     def _drop_weak_and_rechoose_causes(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
-        """Drop causes that are not surprising in addition to the other causes.
+        """Drop causes that are not surprising once the other causes are known.
 
-        After each drop, the remaining causes are chosen again. Causes are dropped one at a time, because each of
-        two causes that share their failures looks weak in addition to the other.
+        After each drop, the remaining causes are chosen again. Causes are dropped one at a time, because if two
+        causes share their failures, each of them looks weak beside the other.
         """
         while len(causes) > 1:
             surprise, index = max(
@@ -247,7 +247,7 @@ class _CauseSearch:
         return _ExactTest(inside, self.failed)(cause.members & inside) + cause.log_tried
 
     def _compute_explanation_score(self, causes: Sequence[_CaseGroup]) -> float:
-        """Return the log-likelihood of causes, minus the logarithm of the number of choices."""
+        """Return the log-likelihood of causes, minus the logarithm of the number of groups to choose from."""
         key = frozenset(cause.members for cause in causes)
         if key not in self._explained:
             cost = sum(cause.log_tried for cause in causes)
@@ -256,7 +256,7 @@ class _CauseSearch:
 
 
 class _ExactTest:
-    """Fisher's exact test, one-sided, of the failures among some cases."""
+    """Fisher's exact test (one-sided): whether a group has more failures than chance explains."""
 
     def __init__(self, inside: int, failed: int) -> None:
         self._inside, self._failed = inside, failed & inside
@@ -264,7 +264,7 @@ class _ExactTest:
         self._tails: dict[int, list[float]] = {}
 
     def __call__(self, members: int) -> float:
-        """Return the logarithm of the probability of at least as many failures among ``members`` by chance."""
+        """Return the log-probability that, by chance, at least the observed number of ``members`` fail."""
         size, failures = (members & self._inside).bit_count(), (members & self._failed).bit_count()
         return (
             0.0
@@ -273,7 +273,7 @@ class _ExactTest:
         )
 
     def find_min_significant_failures(self, members: int, log_p: float) -> int | None:
-        """Return the smallest number of failures for which ``members`` have at most the log p-value ``log_p``.
+        """Return the smallest number of failures that gives ``members`` a log p-value of at most ``log_p``.
 
         Return ``None`` if no number of failures is enough.
         """
@@ -281,7 +281,7 @@ class _ExactTest:
         return next((count for count, value in enumerate(tail) if value <= log_p), None)
 
     def draw_random_failure_mask(self, random: Random) -> int:
-        """Return a bit mask of random failures: as many failures as observed, among the same cases."""
+        """Return a bit mask of random failures among the tested cases, as many as were observed."""
         return sum(1 << index for index in random.sample(self._case_indices, self.failures))
 
     @cached_property
@@ -289,7 +289,7 @@ class _ExactTest:
         return [index for index in range(self._inside.bit_length()) if self._inside >> index & 1]
 
     def _compute_tail_log_probabilities(self, size: int) -> list[float]:
-        """Return the log-probabilities of at least 0, 1, 2 … failures in a group of this size."""
+        """Return the log-probabilities of at least 0, 1, 2 … failures by chance in a group of ``size`` cases."""
         tail = self._tails.get(size)
         if tail is None:
             tail = self._tails[size] = _accumulate_log_upper_tails(
@@ -348,7 +348,7 @@ def _list_attribute_value_groups(cases: Sequence[Mapping[str, Value]]) -> Iterat
 
 
 def _map_values_to_case_bits(cases: Sequence[Mapping[str, Value]]) -> dict[tuple[str, Value], int]:
-    """Return the cases with each attribute value as a bit set, sorted by the name of the attribute."""
+    """Map each attribute value to the bit set of its cases, in alphabetical order of the attribute names."""
     members: dict[tuple[str, Value], int] = {}
     for name in sorted({name for case in cases for name in case}):
         for index, case in enumerate(cases):
@@ -371,7 +371,7 @@ class _Cell:
 
 _EM_STEPS: Final = 12
 _MIN_RATE: Final = 1e-4
-"""Minimum distance of a fitted rate from 0 and 1, so that a single exception does not make a cause impossible."""
+"""Minimum distance of a fitted rate from 0 and 1, so that one case that does not fit cannot rule out a cause."""
 
 
 def _compute_noisy_or_log_likelihood(causes: Sequence[int], failed: int, all_cases: int) -> float:

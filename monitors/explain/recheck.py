@@ -22,13 +22,13 @@ from monitors.records.runs import CaseResult
 from monitors.records.targets import is_same_commit
 
 COMMIT_PLACEHOLDER: Final = "{commit}"
-"""The placeholder for the commit of the build in an address."""
+"""The placeholder in an address that is replaced with the commit of a build."""
 _SAFE_COMMIT: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
-"""A commit that is safe in an address: it cannot change the host."""
+"""Matches a commit that can be put into an address without changing the host."""
 _SERVER_HEADERS: Final = frozenset({"server", "x-powered-by"})
-"""Headers that contain the name of the server software, not of the application's build."""
+"""Headers that name the software of the web server, and not the build of the application."""
 _COMMIT_NAME: Final = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{7,40}")
-"""A hexadecimal commit. A number without letters does not match, because it may be a build number."""
+"""Matches a hexadecimal commit. A number without letters does not match, because it may be a build number."""
 
 
 class SevereCase(NamedTuple):

@@ -31,7 +31,7 @@ def find_causes_of_failed_cases(results: Iterable[CaseResult], redact: Callable[
     """Find what the failed cases of a run have in common.
 
     A case counts as failed if any of its repeats failed. Ungraded repeats are ignored. ``redact`` masks personal
-    data in the stored values, such as a source or a version, which are the application's own texts.
+    data in stored values that come from the application, such as a source or a version.
     """
     results_by_case: dict[str, list[CaseResult]] = defaultdict(list)
     for result in results:

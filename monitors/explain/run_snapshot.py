@@ -1,4 +1,4 @@
-"""Build the snapshot of a run: facts about its answers and pages, with counts and without grades."""
+"""Build the snapshot of a run: facts about its answers and page loads with their counts, but no grades."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _hash_text(text: str) -> str:
 
 
 class _ValueCounts:
-    """Counts the answers, or the page loads, in which each value of a field occurs."""
+    """For each field, counts how many answers or page loads have each value."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
@@ -147,7 +147,7 @@ class _ValueCounts:
         return dict(self._plain.get(field, {}))
 
     def get_counts_by_name(self, field: str) -> dict[str, dict[str, int]]:
-        """Return the number of occurrences of each value, by name."""
+        """Return, for each name in a field, the number of occurrences of each value of this name."""
         return {name: dict(values) for name, values in self._named[field].items()}
 
     def _count_value(self, field: str, value: str | None) -> None:

@@ -9,8 +9,8 @@ needed part. The middle is cut last.
 An application may fail intermittently. The failure rate of the case is estimated from the answers. A shorter
 question is asked repeatedly until one of two hypotheses is ten times likelier than the other (A. Wald, Sequential
 Tests of Statistical Hypotheses, 1945): either the question fails as often as the case, or it fails only by chance.
-The result of a level is asked again. If it does not fail, it is discarded, and each later question needs one more
-failure.
+The shortest question of each level is asked again. If it does not fail, it is discarded, and from then on a
+question needs one more failure to count as failing.
 """
 
 from __future__ import annotations
@@ -32,17 +32,20 @@ The function returns ``None`` if the answer was not graded.
 """
 
 CHANCE_FAILURE_RATE: Final = 0.05
-"""The assumed failure rate of a question that does not contain the cause of the failure."""
+"""The assumed failure rate of a question from which the cause of the failure was removed."""
 DECISION_ODDS: Final = 10.0
 CONFIRMING_FAILURES: Final = 3
-"""The number of failures that confirms the smallest question."""
+"""The number of failures after which the smallest question counts as confirmed."""
 MIN_ASKS: Final = 3
 MAX_ASKS: Final = 5
-"""Maximum number of times that a question is asked. A question that is then undecided counts as passing."""
+"""Maximum number of times that a question is asked.
+
+A question that is still undecided after that counts as passing.
+"""
 MAX_UNANSWERED: Final = 3
 """The search ends after this many questions in a row without a graded answer."""
 _FAILED_BEFORE, _ASKED_BEFORE = 3.8, 4.0
-"""The prior for the failure rate of the case: 3.8 failures in 4 questions, which is a rate of 95 %."""
+"""The prior for the failure rate of the case: it counts like 3.8 failures in 4 answers, a rate of 95 %."""
 
 _WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
 """A word, or one character in Chinese and Japanese, which have no spaces."""
@@ -60,7 +63,7 @@ class ShrinkLevel(StrEnum):
 
 
 class _Word(NamedTuple):
-    """A word, the space before it, and the numbers of its turn, sentence, clause and word."""
+    """A word with the space before it, and four positions: of its turn, sentence and clause, and its own."""
 
     text: str
     gap: str
@@ -103,7 +106,7 @@ class ShrinkEnd(StrEnum):
 class ShrunkQuestion(Record):
     """The smallest failing question that was found, and how often it failed.
 
-    ``probes`` is the total number of times that a question was asked. The whole case failed ``first_failed`` of
+    ``probes`` is how many times questions were asked in total. The whole case failed ``first_failed`` of
     ``first_asked`` times. ``length`` is the number of words in the question, and ``length_before`` the number of
     words in the whole case.
     """
@@ -161,13 +164,13 @@ class _QuestionSearch:
     min_failures: int = 1
     """The number of failures after which a question counts as failing.
 
-    The number increases by 1 each time the result of a level is not confirmed.
+    This number grows by 1 each time that the shortest question of a level is not confirmed.
     """
     counts: dict[Turns, _AnswerCount] = field(default_factory=dict[Turns, _AnswerCount])
     best: tuple[_Word, ...] = ()
     confirmed: tuple[_Word, ...] = ()
     failing: set[Turns] = field(default_factory=set[Turns])
-    """The whole case and the result of each level. All these questions fail as often as the whole case."""
+    """The whole case and the shortest question of each level. Each of them fails as often as the whole case."""
 
     async def run(self) -> None:
         self.best = self.confirmed = self.words
@@ -232,7 +235,7 @@ class _QuestionSearch:
     ) -> list[tuple[_Word, ...]]:
         """Return the parts of ``middle`` that are needed between ``before`` and ``after``.
 
-        ``is_needed`` is true if it is known that at least one part is needed.
+        ``is_needed`` is true if at least one part of ``middle`` is known to be needed.
         """
         if not middle or (not is_needed and await self._ask_and_store_if_failing([*before, *after])):
             return []

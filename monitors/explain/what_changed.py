@@ -28,11 +28,11 @@ from monitors.stats.intervals import compute_median_interval, compute_wilson_int
 from monitors.stats.paired import compute_mcnemar_p_value
 
 ALPHA: Final = 0.01
-"""The false positive rate for an unchanged application, for each kind of behaviour."""
+"""The probability, for each kind of behaviour, that a change is reported although the application is unchanged."""
 MIN_PAIRS: Final = 8
 """Minimum number of cases that both runs answered. With fewer cases, no change is significant at `ALPHA`."""
 LATENCY_RATIO, LATENCY_MS = 1.5, 200
-"""Minimum change of the median latency: a factor and a number of milliseconds. A change must reach both limits.
+"""Minimum change of the median latency that is reported: a factor, and also a number of milliseconds.
 
 Load may cause smaller changes.
 """
@@ -46,7 +46,7 @@ If the application is deterministic, an answer has changed if any of its words c
 MAX_NAMES: Final = 3
 _HASH_CHARACTERS: Final = 12
 _PAIRED_SETTINGS: Final = frozenset({"target", "probe", "graders"})
-"""Parts of the settings that control how answers are requested, parsed and graded."""
+"""The parts of the settings that control how questions are asked and how answers are parsed and graded."""
 
 GATE_PART: Final = "gate"
 """The name of the part of the settings that contains the gate's limits."""
@@ -105,7 +105,7 @@ def _has_changed_setting(name: str, before: RunSnapshot, now: RunSnapshot) -> bo
 
 
 def _build_changes_for_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
-    """Yield a change for each way in which the same cases got worse since the baseline."""
+    """Yield a change for each way in which answers to the same cases got worse since the baseline."""
     rated, failing = comparison.rubric, comparison.newly_failing
     if comparison.refused:
         return
@@ -305,13 +305,14 @@ class _Pair(NamedTuple):
     def document(self) -> str | None:
         """Return the document of the case in the suite.
 
-        If the case has no document in the suite, return the document cited in the earlier run.
+        If the case has no document, return the first document that the earlier answer cites, or else the later
+        answer.
         """
         return self.before.document or self.now.document
 
     @property
     def has_other_figures(self) -> bool:
-        """Return whether one answer replaces figures of the other, or only one of the two answers has figures."""
+        """Return whether some figures were replaced by others, or only one of the two answers has figures."""
         before, now = set(self.before.figures), set(self.now.figures)
         return bool(before) != bool(now) or (bool(before - now) and bool(now - before))
 
@@ -360,7 +361,7 @@ def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[R
 
 
 def _find_documents_with_changed_answers(pairs: Sequence[_Pair]) -> list[Cause]:
-    """Find the documents about which answers changed more often than answers about other documents."""
+    """Find the documents whose answers changed more often than the answers about other documents."""
     documents = [{"document": pair.document} for pair in pairs]
     causes = find_shared_causes(documents, _flag_changed_answers(pairs)).causes
     return [cause for cause in causes if cause.conditions["document"] is not None]
@@ -379,9 +380,9 @@ def _build_document_answers_change(cause: Cause, now: RunSnapshot) -> RunChange:
 def _flag_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
     """Return for each answer whether it changed.
 
-    If at least half of the answers have the same words in both runs, each other answer has changed. Otherwise, an
-    answer has changed if it became a refusal or is no longer a refusal, or if its figures were replaced or are all
-    missing. A single added or missing figure may be a rewording.
+    If at least half of the answers have the same words in both runs, every answer with other words has changed.
+    Otherwise, an answer has changed if only one of its two versions is a refusal, if figures were replaced, or if
+    only one version has figures. A single added or missing figure may be a rewording.
     """
     same = sum(pair.before.text == pair.now.text for pair in pairs)
     if same >= REPEATED_SHARE * len(pairs):

@@ -1,6 +1,7 @@
-"""Read an agent's steps from a trace: events of its job, LangSmith runs, LangGraph messages or node updates.
+"""Read the steps of an agent from a trace.
 
-All formats are converted to the same steps. Values that a trace lacks (arguments, time, tokens, agent) stay absent.
+A trace contains the events of a job, LangSmith runs, LangGraph messages or LangGraph node updates. All formats are
+converted to the same steps. Values that a trace lacks (arguments, time, tokens, agent) stay absent.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from monitors.records.exchanges import Step, StepKind
 Fields = Mapping[str, Any]
 
 MAX_DETAIL_LENGTH: Final = 1000
-"""Maximum number of stored characters of a step's arguments. Longer arguments are truncated."""
+"""Maximum number of characters that are stored of a step's arguments. Longer arguments are truncated."""
 MIN_CUT_PREVIEW_LENGTH: Final = 60
-"""Minimum number of characters of a preview of arguments that may be truncated.
+"""A preview of a step's arguments counts as truncated if it has at least this many characters.
 
 Services truncate their previews at a length of 60 characters or more.
 """
@@ -37,7 +38,7 @@ _SPAWNED, _CALL, _RESULT, _DONE, _NODE = (
     "graph.node_complete",
 )
 STEP_EVENTS: Final = frozenset({_SPAWNED, _CALL, _RESULT, _DONE, _NODE})
-"""Types of events that describe an agent's actions. Other events, such as tokens, are ignored."""
+"""Types of events that describe an agent's actions. Other events, such as those of streamed tokens, are ignored."""
 
 _NAMES: Final = ("tool_name", "agent_name", "tool", "node", "name", "function.name")
 _ARGUMENTS: Final = ("arguments", "args", "input", "inputs", "tool_input", "parameters", "function.arguments")
@@ -53,7 +54,7 @@ _TOKENS: Final = (
 
 
 class AgentPath(NamedTuple):
-    """The steps of an agent in order, and the number of handoffs (``None`` if the trace does not show it)."""
+    """The steps of an agent in order, and the number of handoffs (``None`` if the trace shows no handoff)."""
 
     steps: tuple[Step, ...] = ()
     hops: int | None = None
@@ -77,7 +78,7 @@ def read_trace(items: Sequence[object]) -> AgentPath | None:
 
 
 def build_step(fields: Fields, name: str | None = None) -> Step:
-    """Build a step from its fields. If no field has a known name for arguments, all fields become the detail."""
+    """Build a step from its fields. If no field has a known name for arguments, ``detail`` contains all fields."""
     detail, cut = _read_arguments_and_truncation(fields)
     return Step(
         name=(name or _find_first_text(fields, _NAMES) or "step")[:200],
@@ -92,7 +93,7 @@ def build_step(fields: Fields, name: str | None = None) -> Step:
 
 
 class TimedEvent(NamedTuple):
-    """An event with its time in milliseconds from the beginning of the job, if known."""
+    """An event and, if known, its time in milliseconds since the beginning of the job."""
 
     fields: Fields
     at_ms: float | None = None
@@ -156,7 +157,7 @@ class _EventReader:
         self.steps[opened.place] = step.model_copy(update=update)
 
     def _record_node_and_drop_repeats(self, fields: Fields) -> None:
-        """Record a node of the graph that has finished. Drop the steps that announced the same node again."""
+        """Record a graph node that has finished. Drop each step that announced this node a second time."""
         node, number = _find_first_text(fields, ("node",)) or "", fields.get("step")
         announced = self._unplaced.pop(node, [])
         if not isinstance(number, int) or isinstance(number, bool):

@@ -1,4 +1,4 @@
-"""Find citations of sources in a text, by the forms in `citations.toml` or by the patterns of a target."""
+"""Find citations of sources in a text, with the forms in `citations.toml` or with the patterns of a target."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ _FILE = re.compile(r"\.(?:pdf|docx?|md|html?|txt|xlsx?|csv)$")
 class Citation(Record):
     """A citation in a text. ``start`` and ``end`` (exclusive) are code-point offsets in the text.
 
-    ``form`` is the name of the citation form in `citations.toml`, or the pattern of the target that matched.
+    ``form`` is the pattern that matched: the name of a form in `citations.toml`, or a regular expression of the
+    target.
     """
 
     source: str
@@ -91,7 +92,7 @@ def is_unrequested_source_list(text: str, question: str = "") -> bool:
 
 
 def is_citation_of(citation: str, expected: str) -> bool:
-    """Return whether a citation contains the expected source, word for word or as the same document and clause.
+    """Return whether a citation names the expected source: in the same words, or by the same document and clauses.
 
     Letter case, spacing, invisible characters and the word for a clause are ignored: ``§ 4.2`` equals ``clause
     4.2``, but not ``clause 4.20``.
@@ -108,7 +109,7 @@ def is_citation_of(citation: str, expected: str) -> bool:
 def has_source_in_text(text: str, expected: str) -> bool:
     """Return whether a text names the document and all clauses of the expected source.
 
-    If the expected source has no clause, the text must contain its file name.
+    An expected source without a clause must be a file name that the text contains.
     """
     plain, wanted = _to_comparable(text), _to_comparable(expected)
     document, clauses = _split_document_and_clauses(wanted)

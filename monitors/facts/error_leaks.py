@@ -1,14 +1,17 @@
 """Find technical errors that a reply shows instead of an answer.
 
 An error *replaces* an answer if the text has little else, has the shape of an error, and does not respond to the
-question. An answer *about* errors explains them in sentences to a user who asked. Each sentence or line of a text
-is classified as an error (by its shape), a component that failed (a weaker shape), a message that the app gives up,
-accompanying text (regret, advice, data), or prose. The number of words of prose beside the errors decides.
+question. An answer *about* errors explains them in sentences to a user who asked.
+
+Each sentence or line of a text is classified as an error (by its shape), a component that failed (a weaker shape),
+a message in which the app gives up, accompanying text (regret, advice, data), or prose. The number of words of
+prose beside the errors decides.
 
 SDKs, servers, runtimes and proxies write errors in shapes that people do not use: status and reason, JSON envelope,
 exception class, error code, request id, stack frame. A weaker shape is a component with its failure ("model …
-overloaded"). The shapes are in `error_leaks.toml`; reason phrases and errno names come from Python. The search
-takes linear time, because patterns and pieces of text have a maximum length.
+overloaded"). The shapes are in `error_leaks.toml`; reason phrases and errno names come from Python.
+
+The search takes linear time, because patterns and pieces of text have a maximum length.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ NAME = re.compile(
 URL = re.compile(r"https?://\S{1,300}|`[^`\n]{1,160}`|\"[^\"\n]{1,160}\"|(?<!\w)'[^'\n]{1,160}'(?!\w)")
 """Web addresses, quotations and code in backticks.
 
-They are removed, because their words do not explain an error.
+They are removed before a text is searched for words that explain an error.
 """
 
 FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
@@ -126,10 +129,10 @@ _MAX_GIVE_UP_WORDS: Final = 9
 _MAX_SHORT_ANSWER_WORDS: Final = 15
 """Maximum number of words of a short answer to a question about errors.
 
-A longer answer must have two error shapes to be an error.
+A longer answer is an error only if one of its sentences has two error shapes.
 """
 _MIN_CERTAIN_SHAPES: Final = 3
-"""Minimum number of error shapes that prove an error. A sentence about an error has fewer."""
+"""Minimum number of error shapes in a sentence that is certainly an error. A sentence about errors has fewer."""
 _MAX_WEAK_WORDS: Final = 20
 """Maximum number of words of a sentence with a weak error shape.
 
@@ -168,9 +171,9 @@ class _Piece(NamedTuple):
 def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
     """Return the technical error that replaces an answer in ``text``, or ``None`` if there is no such error.
 
-    ``question`` is the user's question. If it is about errors, an answer about errors is normal. In this case, the
-    error must be the whole text. In other cases, an error may also precede an answer, or cut off an answer at its
-    end. The last few texts are cached, because several callers check one reply.
+    ``question`` is the user's question. If the question is about errors, an answer about errors is normal, and the
+    error must be the whole text. For other questions, an error may also precede an answer, or follow an answer that
+    is cut off. The last few texts are cached, because several callers check one reply.
     """
     hints = tuple(filter(to_caseless(text).__contains__, _HINTS))
     if not hints and _STATUS_HINT.search(text) is None:
@@ -280,7 +283,10 @@ _MAY_LEAK = frozenset({_Sort.ERROR, _Sort.GIVES_UP, _Sort.WEAK})
 
 
 def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
-    """Return the pieces of a text in order, with their kinds. The result is empty if no piece can be an error."""
+    """Return the sentences and lines of a text in order, each with its sort.
+
+    The result is empty if none of them can be an error.
+    """
     quotes = [
         (snippet, start, end, technical and fenced)
         for snippet, start, end, fenced in _split_pieces_with_code_flag(text)
@@ -299,7 +305,7 @@ def _classify_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *
 
 
 def _split_pieces_with_code_flag(text: str) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield the text and span of each piece, and whether it is in a code block. Lines with fences are omitted."""
+    """Yield the text and span of each sentence or line, and whether it is in a code block. Fences are omitted."""
     fenced = False
     for start, end in _find_pieces_at_both_ends(text):
         snippet = text[start : min(end, start + _MAX_PIECE_LENGTH)]
@@ -431,7 +437,7 @@ def _extract_content_words(text: str) -> frozenset[str]:
 
 
 def _has_words_of_question(asked: frozenset[str], snippet: str) -> bool:
-    """Return whether ``snippet`` repeats a word of the question that errors do not use.
+    """Return whether ``snippet`` repeats a word of the question, except words that are common in errors.
 
     Such a text is an answer to the question, and not only an error.
     """

@@ -19,7 +19,7 @@ from monitors.records.triage import Issue
 
 
 class QuestionWorth(StrEnum):
-    """Whether a question of an agent is needless, useful or unsure."""
+    """The rating of a question that an agent asks: needless, useful or unsure."""
 
     NEEDLESS = "needless"
     """The issue already has the answer."""
@@ -29,9 +29,9 @@ class QuestionWorth(StrEnum):
 
 
 class QuestionReading(NamedTuple):
-    """Whether a question is needless, useful or unsure.
+    """The rating of a question that an agent asks.
 
-    For a needless question, ``quote`` is the line of the issue that answers it.
+    For a needless question, ``quote`` is the line of the issue that answers the question.
     """
 
     worth: QuestionWorth
@@ -44,7 +44,7 @@ USEFUL: Final = QuestionReading(QuestionWorth.USEFUL)
 Search = Callable[[str, str, frozenset[str]], QuestionReading]
 """A function that searches an issue for the answer to a question.
 
-Its arguments are question, issue and project names.
+Its arguments are the question, the issue and the names of the project.
 """
 
 _MAX_QUOTE_LENGTH: Final = 120
@@ -64,9 +64,9 @@ A line with such a word may name a system or a version that the reporter does no
 def rate_question(question: str, issue: str, *, scripted: str | None = None, project: str = "") -> QuestionReading:
     """Return whether a question is needless, because ``issue`` answers it.
 
-    ``scripted`` is the answer of the suite's author. If the issue contains this answer, the question was needless.
-    If the issue contains no part of this answer, the question was useful. ``project`` is the name of the
-    repository: a question for "the version" means the version of the project.
+    ``scripted`` is the answer that the author of the suite wrote. If the issue contains this answer, the question
+    was needless. If the issue contains no part of this answer, the question was useful. ``project`` is the name of
+    the repository: a question about "the version" means the version of this project.
     """
     folded, asked = normalise(issue).text, normalise(question).text
     given = _rate_by_scripted_answer(scripted, folded) if scripted else UNSURE
@@ -84,7 +84,7 @@ def rate_question(question: str, issue: str, *, scripted: str | None = None, pro
 def rate_questions(
     issue: Issue, asked: Sequence[AgentQuestion]
 ) -> tuple[tuple[AgentQuestion, QuestionReading], ...]:
-    """Return the questions of an agent about an issue, each with whether it is needless."""
+    """Return the questions of an agent about an issue, each with its rating."""
     place = _REPOSITORY.search(issue.url or "")
     project = " ".join(place.groups()) if place else ""
     return tuple(
@@ -146,7 +146,8 @@ def _build_needless_reading(line: str) -> QuestionReading:
 def _build_pattern_search(sure: re.Pattern[str], hint: re.Pattern[str]) -> Search:
     """Build a search for two patterns in the issue.
 
-    A question is needless if a line matches ``sure`` and has no contrast, and useful if no line matches ``hint``.
+    A question is needless if a line matches ``sure`` and has no contrast. It is useful if no line matches ``sure``
+    or ``hint``.
     """
 
     def search(_question: str, issue: str, _names: frozenset[str]) -> QuestionReading:
@@ -191,8 +192,8 @@ _NO_NAME: Final = frozenset(
 def _rate_version_question(question: str, issue: str, names: frozenset[str]) -> QuestionReading:
     """Search the issue for the version that the question asks for.
 
-    This is the version of the product in the question. If the question names no product, it is the version of the
-    project (``names``).
+    A question that names a product asks for the version of this product. Any other question asks for the version of
+    the project (``names``).
     """
     if not _ANY_VERSION.search(issue) and not _LABELLED.search(issue):
         return USEFUL
@@ -236,7 +237,8 @@ _HEADED: Final = r"(?:^\W*|[.!?] +)(?:{names})\b[^\n:]{{0,30}}(?::[ \t]*\S[^\n]*
 def _build_heading_search(names: str, hint: str) -> Search:
     """Build a search for headings and labels with one of ``names``.
 
-    A question is needless if there is text after such a heading or label, and useful if no line matches ``hint``.
+    A question is needless if there is text after such a heading or label. It is useful if the issue has neither
+    such a heading or label nor a match of ``hint``.
     """
     headed = re.compile(_HEADED.format(names=names), re.IGNORECASE | re.MULTILINE)
     hinted = re.compile(hint, re.IGNORECASE | re.MULTILINE)

@@ -6,7 +6,7 @@ part of Lookout: the most common function words of each language, in their usual
 
 Hindi in Latin letters has no fixed spelling. Therefore, the lists contain the variants of chat messages (``nahi``,
 ``nahin``, ``nhi``). Hindi words that are also English (``me``, ``is``, ``to``, ``par``, ``main``, ``do``) do not
-show the language. They are in neither list, or in a separate list.
+show the language. They are not in the list of Hindi words, but in a separate list or in none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ENGLISH = frozenset(_TABLES["english"].split())
 OTHER: Final[dict[str, str]] = _TABLES["other"]
 """Function words of other languages, by language code."""
 LANGUAGE_NAMES: Final[dict[str, str]] = _TABLES["names"]
-"""The name of each language in messages, keyed by language code."""
+"""The name of each language as messages show it, keyed by language code."""
 _MORE_OTHER: Final[dict[str, str]] = _TABLES["more_other"]
 
 _DEVANAGARI = re.compile(r"[\u0900-\u0963\u0966-\u097f]+")
@@ -77,7 +77,7 @@ _CODES_OF = {
     word: tuple(code for code, lexicon in _LEXICONS.items() if word in lexicon)
     for word in frozenset[str]().union(*_LEXICONS.values())
 }
-"""For each word, the codes of the languages other than English and Hindi that contain it.
+"""For each word, the codes of the languages (except English and Hindi) whose word lists contain it.
 
 "was" is English, but also German.
 """
@@ -153,7 +153,7 @@ def classify_language_evidence(text: str) -> LanguageEvidence:
 
 @lru_cache(maxsize=64)  # the same user questions recur, and several callers check the same reply
 def _detect_script_or_count_words(text: str) -> Language | _WordCounts:
-    """Return the language that the script of a text shows. For Latin text, return its word counts."""
+    """Return the language that the script shows. For Latin script, return the number of words in each language."""
     plain = _remove_citations_links_and_code(text)
     by_script = _detect_by_script(plain)
     return _count_words_by_language(plain.lower()) if by_script is None else by_script
@@ -161,7 +161,7 @@ def _detect_script_or_count_words(text: str) -> Language | _WordCounts:
 
 @lru_cache(maxsize=64)
 def find_foreign_language_code(text: str) -> str:
-    """Return the code of the language with the most function words, except English and Hindi.
+    """Return the code of the language, other than English and Hindi, with the most function words in a text.
 
     The result is empty if the text has no such words.
     """
@@ -171,7 +171,10 @@ def find_foreign_language_code(text: str) -> str:
 
 
 def identify_language_name(text: str) -> str:
-    """Return the name of the language of a text: ``German``, or ``another language`` if it has no word list."""
+    """Return the name of the language of a text, such as ``German``.
+
+    The name of a language without a word list is ``another language``.
+    """
     language = identify_language(text)
     if language is not Language.OTHER:
         return LANGUAGE_NAMES[language]

@@ -1,14 +1,16 @@
 """Compare two texts by their share of common character n-grams.
 
 Near-duplicates are found without a comparison of all pairs. If two sets have a Jaccard index of at least ``t``,
-they share at least one of the rarest ``n - ceil(t * n) + 1`` elements of each set. This is the prefix filter of
-Chaudhuri, Ganti and Kaushik, "A primitive operator for similarity joins in data cleaning" (2006).
+they share at least one of the rarest ``n - ceil(t * n) + 1`` elements of each set, where ``n`` is the size of that
+set. This is the prefix filter of Chaudhuri, Ganti and Kaushik, "A primitive operator for similarity joins in data
+cleaning" (2006).
 
 The module has three stricter comparisons:
 
 - Questions that may differ only by typos are compared word by word, because different questions can share most of
   their letters.
-- A quote must have the same letters as its document. Spacing, hyphens and Unicode spellings may differ.
+- A quote must have the same letters as the quoted part of the document. Spacing, hyphens and Unicode spellings may
+  differ.
 - A gold and its clause, and a text and its translation, must state the same quantities.
 """
 
@@ -39,7 +41,7 @@ def fold_case_and_punctuation(text: str) -> str:
 
 
 def build_character_ngrams(text: str) -> frozenset[str]:
-    """Return the character n-grams of a folded text, with a space added at both ends."""
+    """Return the character n-grams of the folded text. One space is added at both ends of the text."""
     padded = f" {fold_case_and_punctuation(text)} "
     return frozenset(padded[at : at + GRAM_LENGTH] for at in range(max(1, len(padded) - GRAM_LENGTH + 1)))
 
@@ -51,7 +53,10 @@ def compute_jaccard_index(first: frozenset[str], second: frozenset[str]) -> floa
 
 
 def find_alike_pairs(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int, float]]:
-    """Yield all pairs ``(i, j, overlap)`` with i < j and an overlap of at least ``threshold`` (above 0)."""
+    """Yield ``(i, j, overlap)`` for all sets i < j whose overlap (Jaccard index) is at least ``threshold``.
+
+    ``threshold`` must be above 0.
+    """
     rarity = Counter(gram for gram_set in sets for gram in gram_set)
     sets_by_gram: dict[str, list[int]] = {}
     for at, gram_set in enumerate(sets):
@@ -70,7 +75,7 @@ def _select_rarest_grams(gram_set: frozenset[str], rarity: Counter[str], thresho
 
 
 MIN_COMPARED_OVERLAP: Final = 0.35
-"""Minimum overlap of questions that are compared word by word.
+"""Two questions are compared word by word if their n-grams have at least this overlap.
 
 For example, a short question and its copy with two typos have an overlap of 0.5.
 """
@@ -83,7 +88,7 @@ Shorter words such as "is", "of" and "me" are ignored.
 
 
 def find_typo_pairs(questions: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the indexes of each two questions whose words are the same, or differ by at most one typo per word."""
+    """Yield the indexes of each pair of questions whose words are equal or differ by at most one typo per word."""
     words = [Counter(fold_case_and_punctuation(question).replace("-", " ").split()) for question in questions]
     for first, second, _ in find_alike_pairs(
         [build_character_ngrams(question) for question in questions], MIN_COMPARED_OVERLAP
@@ -124,7 +129,7 @@ def is_one_typo_apart(word: str, other: str) -> bool:
 
 
 QUOTE_MIN_WORDS: Final = 3
-"""Minimum number of words of a quote that is searched for. A shorter quote would be in every document."""
+"""Minimum number of words of a quote that is searched for. A shorter quote could be found in any document."""
 
 _DASHES: Final = str.maketrans({"\u2013": "-", "\u2014": "-", "\u2015": "-"})
 _QUOTES: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"'})
@@ -132,7 +137,7 @@ _INSIDE_A_WORD: Final = re.compile(r"(?<=[^\W\d_])-[ ]?(?=[^\W\d_])")
 """A pattern for a hyphen between letters. It is removed: "pre-existing" is another spelling of "preexisting".
 
 A hyphen at the end of a line is removed too: "hospitali-⏎sation" is one word. A hyphen between digits is not
-removed, because it is a range.
+removed, because it shows a range.
 """
 
 
@@ -181,7 +186,10 @@ def _is_inside_word(text: str, at: int) -> bool:
 
 
 class StatedQuantity(NamedTuple):
-    """A quantity in any notation. A duration is stored as months and days: two years are 24 months."""
+    """A quantity, in a form that does not depend on its notation.
+
+    A duration is stored as months and days: two years are 24 months.
+    """
 
     kind: FactKind
     value: Decimal
@@ -206,15 +214,15 @@ def collect_quantities(text: str, locale: Locale = PLAIN) -> dict[StatedQuantity
 
 
 def find_missing_quantities(wanted: str, text: str) -> tuple[str, ...]:
-    """Return the quantities that are in ``wanted`` but not in ``text``, in the words of ``wanted``."""
+    """Return the quantities that are in ``wanted`` but not in ``text``, as they are written in ``wanted``."""
     there = collect_quantities(text)
     return tuple(words for quantity, words in collect_quantities(wanted).items() if quantity not in there)
 
 
 def list_quantity_differences(original: str, translation: str) -> tuple[str, ...]:
-    """Return the quantities that a translation lost, and the quantities that it added, in words.
+    """Return a text for each quantity that a translation lost or added, such as "3 days is lost".
 
-    The result is empty if the quantities are the same.
+    The result is empty if the original and the translation have the same quantities.
     """
     dropped = (f"{words} is lost" for words in find_missing_quantities(original, translation))
     added = (f"{words} is added" for words in find_missing_quantities(translation, original))

@@ -1,4 +1,4 @@
-r"""Find source files in the notations of people, diffs, tools and tracebacks, and compare two lists of files.
+r"""Find names of source files as people, diffs, tools and tracebacks write them, and compare two lists of files.
 
 ``a/src\auth.py:12`` and ``./src/auth.py`` are one file. A file that is named twice counts once.
 """
@@ -27,9 +27,9 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:(?=[\\/])")
 
 
 def to_canonical_path(written: str) -> str:
-    """Return the path of a file from the root of the repository, without line numbers and other additions.
+    """Return the path of a file from the root of the repository, without line numbers and other positions.
 
-    Letter case is not changed. An absolute path stays absolute; `compute_agreement` finds the file of the
+    Letter case is not changed. An absolute path stays absolute; `compute_agreement` matches it with a file of the
     repository.
     """
     path = written.strip(_QUOTES)
@@ -77,8 +77,8 @@ class FileAgreement(NamedTuple):
 def compute_agreement(named: Iterable[str], wanted: Iterable[str]) -> FileAgreement:
     """Compare a list of named files with the wanted files.
 
-    An absolute path matches a wanted file if the path ends with the path of that file. The folder of the checkout
-    is unknown, so the beginning of an absolute path is ignored.
+    An absolute path matches a wanted file in a folder if the absolute path ends with the path of that file. The
+    folder of the checkout is unknown, so the beginning of an absolute path is ignored.
     """
     want = {path for path in map(to_canonical_path, wanted) if path}
     given = {_shorten_to_wanted_path(path, want) for path in map(to_canonical_path, named) if path}
@@ -101,7 +101,7 @@ _ENDINGS: Final = (
 SUFFIXES: Final = frozenset(_ENDINGS.split())
 """File extensions of source files.
 
-A name without a folder is read as a file only if it has one of these extensions.
+A name is read as a file only if it has one of these extensions, or is a name such as "Makefile".
 """
 _BARE_NAMES: Final = frozenset(
     {"Makefile", "Dockerfile", "Jenkinsfile", "Gemfile", "Rakefile", "Procfile", "CODEOWNERS"}
@@ -119,8 +119,8 @@ _WRITTEN: Final = re.compile(
 def find_files_named_in_text(text: str) -> tuple[str, ...]:
     """Return the files that a text names, as written in the text. Each file is returned once.
 
-    A name without a folder must have the extension of a source file. A link counts only if it leads to a file in a
-    repository.
+    A name must have the extension of a source file, or be a name such as "Makefile". A link counts only if it leads
+    to a file in a repository.
     """
     files: dict[str, str] = {}
     for match in _WRITTEN.finditer(text):

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 
 class Normalised(NamedTuple):
-    """A folded text. ``places[i]`` is the original code point of folded character ``i``.
+    """A folded text. ``places[i]`` is the index in the original text of character ``i`` of the folded text.
 
     ``places`` is ``None`` if no character moved.
     """
@@ -42,7 +42,7 @@ class Normalised(NamedTuple):
 
 _HYPHENS = "\u2010\u2011\u2012\u2212\ufe63\uff0d"
 _DASHES = "\u2013\u2014\u2015"
-"""En dash, em dash and bar. They are not folded, because they show ranges and insertions, unlike hyphens."""
+"""En dash, em dash and bar. Unlike hyphens, they are not folded, because they show ranges and insertions."""
 
 _UNFOLDED_CHARACTERS = frozenset("½¼¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞²³¹⁰⁴⁵⁶⁷⁸⁹…™℠№ªº" + _DASHES)
 
@@ -66,10 +66,7 @@ def _normalise_character(character: str) -> str:
 
 
 class _Folding(dict[int, str]):
-    """A translation table for characters that is filled on first use.
-
-    Each character is classified once per process.
-    """
+    """A translation table for characters. The entry of a character is computed on first use, once per process."""
 
     def __missing__(self, code: int) -> str:
         folded = _normalise_character(chr(code))
@@ -127,15 +124,15 @@ def to_caseless(text: str) -> str:
 class Hinted(NamedTuple):
     """A slow pattern that is searched only in texts with one of its hints.
 
-    Each match of the pattern contains one of ``hints``, in the form of `to_caseless`. If a text has a hint but no
-    match, the search only takes more time.
+    Each match of the pattern contains one of ``hints``, written as `to_caseless` returns it. A text that has a hint
+    but no match only makes the search slower.
     """
 
     pattern: re.Pattern[str]
     hints: tuple[str, ...] = ("",)
 
     def search(self, text: str, plain: str) -> re.Match[str] | None:
-        """Return the first match in ``text``. ``plain`` is `to_caseless` of ``text``."""
+        """Return the first match in ``text``. ``plain`` must be the result of `to_caseless` for ``text``."""
         return self.pattern.search(text) if any(map(plain.__contains__, self.hints)) else None
 
 
@@ -183,7 +180,7 @@ class Token(NamedTuple):
 
 
 class _Forms(dict[str, tuple[int, str, str]]):
-    """A cache that maps each piece of a text to its kind, key and text. A cache that is too large is cleared."""
+    """A cache that maps each piece of a text to its kind, key and text. It is cleared when it becomes too large."""
 
     def __missing__(self, piece: str) -> tuple[int, str, str]:
         form = _build_token_form(piece)
@@ -198,7 +195,7 @@ _MAX_CACHED_PIECE_LENGTH: Final = 24
 _MAX_CACHED_PIECES: Final = 20_000
 """Maximum number of cached pieces.
 
-They need about 4 MB and cover the words of most conversations of an application.
+This many pieces need about 4 MB and cover the words of most conversations of an application.
 """
 
 
@@ -281,7 +278,7 @@ _BREAK = re.compile(r"[\n\t\v\f\r\u2028\u2029]")
 
 
 def find_tokens_after_breaks(tokens: Sequence[Token], text: str) -> frozenset[int]:
-    """Return the indexes of tokens that follow a line break or a tab. A number never continues there."""
+    """Return the indexes of tokens that follow a line break or a tab. No number continues across such a break."""
     first: set[int] = set()
     at = 0
     for line_break in _BREAK.finditer(text):
@@ -304,7 +301,7 @@ A long answer of a real application has 5,000 characters.
 PART_LENGTH: Final = 400_000
 """Number of characters that are read at each end of a text longer than `MAX_TEXT_LENGTH`.
 
-After masking, both parts together are not longer than `MAX_TEXT_LENGTH`.
+After personal data is masked, both parts together are still not longer than `MAX_TEXT_LENGTH`.
 """
 
 MARGIN_LENGTH: Final = 1_000
@@ -341,6 +338,6 @@ def find_unread_middle(text: str) -> Unread | None:
 
 
 def split_around_unread(text: str, unread: Unread) -> tuple[str, str, int]:
-    """Return the first and the last part of a long text with their margins, and the start of the last part."""
+    """Return the first and the last part of a long text with their margins, and the offset of the last part."""
     tail_start = unread.end - MARGIN_LENGTH
     return text[: unread.start + MARGIN_LENGTH], text[tail_start:], tail_start

@@ -17,7 +17,7 @@ class ToolCall(NamedTuple):
 
 
 def collect_calls_with_known_arguments(steps: Sequence[Step]) -> tuple[ToolCall, ...]:
-    """Return the calls in an agent's steps. Calls without completely known arguments are omitted."""
+    """Return the calls in an agent's steps. A call is omitted if its arguments are unknown or truncated."""
     return tuple(ToolCall(step.name, step.detail) for step in steps if step.detail and not step.cut)
 
 

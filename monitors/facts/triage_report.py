@@ -1,7 +1,7 @@
 """Read an agent's report on an issue: a JSON object, or prose with a heading for each part.
 
-A part that is not in the report is missing and is never guessed. Only files are found anywhere in the text, because
-a path is recognisable without a heading.
+A part that is not in the report is missing and is never guessed. Only files are then searched for in the whole
+text, because a path is recognisable without a heading.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _convert_to_text_or_empty(value: object) -> str:
 
 
 def _parse_files(value: object) -> tuple[str, ...]:
-    """Read a list of files: strings, or objects with the path under `path`, `file` or `name`."""
+    """Read files from a text, or from a list of paths or of objects with a key such as `path` or `file`."""
     if isinstance(value, str):
         return find_files_named_in_text(value)
     if not isinstance(value, list):

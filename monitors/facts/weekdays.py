@@ -16,7 +16,7 @@ _WEEK: Final = 7
 
 
 def find_day_ranges(text: str) -> frozenset[frozenset[int]]:
-    """Return each range of weekdays as its days (Monday is 0). Single days and lists of days are not returned."""
+    """Return each range of weekdays as a set of days (Monday is 0). Single days and lists of days are ignored."""
     ranges = {
         _list_days_between(WEEKDAYS[match[1].lower()], WEEKDAYS[match[2].lower()])
         for match in _RANGE.finditer(text)

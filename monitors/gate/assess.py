@@ -6,7 +6,7 @@
 - Some correct answers need the judge's confirmation. Without this confirmation, the case is ungraded.
 - An answer that fails the rules has failed. The judge cannot change this outcome.
 - A report on an issue is correct if it names the right files or the root cause, and passes all report graders. The
-  judge's rating of the report is counted separately.
+  judge's rating of the report has no effect on this outcome and is evaluated separately.
 - The policy table `FLOORS` raises the severity of some kinds of failures.
 """
 
@@ -105,7 +105,7 @@ def assess_case(
 ) -> Assessment:
     """Return the outcome and the severity of ``case``, from the grades of its answer.
 
-    ``case_row`` is the id of the policy row that is stored if no failure raises the case's severity.
+    ``case_row`` is the id of the policy row that is stored unless a failure kind sets the severity.
     """
     match result:
         case NoAnswer():
@@ -115,7 +115,10 @@ def assess_case(
 
 
 def _assess_no_answer(case: GoldCase, result: NoAnswer, case_row: str) -> Assessment:
-    """Assess a case without an answer. A case that was not asked because the application was down is ungraded."""
+    """Assess a case without an answer.
+
+    If the case was not asked because the application was down, the case is ungraded.
+    """
     asked = result.reason is not NoAnswerReason.CIRCUIT_OPEN
     return Assessment(
         run_id=result.run_id,
@@ -253,8 +256,8 @@ _CITATION_MET: Final = frozenset({Finding.YES, Finding.NOT_NEEDED})
 def _find_whether_app_refused(case: GoldCase, grades: tuple[Grade, ...]) -> Finding:
     """Return whether the application refused to answer.
 
-    A refusal grade passes if the reply did what the case expects. If the case expects an answer, a failed refusal
-    grade therefore means that the application refused.
+    A refusal grade is a pass if the case expects a refusal and got one, or expects an answer and got one. If the
+    case expects an answer, a failed refusal grade therefore means that the application refused.
     """
     match _combine_grades_of_aspect(grades, Aspect.REFUSAL):
         case Finding.UNGRADED | Finding.NOT_NEEDED:

@@ -1,12 +1,12 @@
 """Compare a run with an earlier run, the baseline, case by case.
 
-The comparison lists the cases that broke and the cases that were fixed. It also states how probable such a
-difference is by chance alone. The baseline must have the verdict PASS, the same suite and the same judge.
-Otherwise, the comparison is refused, and the refusal states the difference. If only the verdict PASS is missing,
-the changed cases are still listed.
+The comparison lists the cases that broke and the cases that were fixed. It also states the probability that chance
+alone gives a difference of this size. The baseline must have the verdict PASS, the same suite and the same judge.
+Otherwise, the comparison is refused, and the refusal states the difference. If the only difference is that the
+baseline has another verdict, the changed cases are still listed.
 
-Some questions are asked in two languages. These pairs show whether a user who writes Hindi gets the right
-answer as often as a user who writes English.
+Some questions are asked in two languages. These pairs show whether a user who writes Hindi gets the right answer as
+often as a user who writes English.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ def compute_p_value(pairs: Collection[Pair]) -> float:
 def compute_cluster_p_value(pairs: Collection[Pair]) -> float | None:
     """Compute the p-value of the changes with McNemar's test, policy by policy.
 
-    Cases about one policy often break together. Therefore, this test counts all cases of a policy as one change.
-    Return ``None`` if no two cases share a policy.
+    Cases about one policy often break together. Therefore, this test counts the changes of all cases of a policy as
+    one change. Return ``None`` if no two cases share a policy.
     """
     if len({pair.cluster for pair in pairs}) == len(pairs):
         return None
@@ -174,7 +174,7 @@ def find_change_direction(pairs: Collection[Pair]) -> Direction:
 
 
 def map_baseline_correctness(asked: Sequence[BaselineResult]) -> Mapping[str, bool]:
-    """Return for each case id whether the baseline answered the case right every time.
+    """Map each case id to True if the case was right every time in the baseline, otherwise to False.
 
     Ungraded cases are skipped.
     """
@@ -263,7 +263,10 @@ def _recompute_baseline_score(before: Scores, weights: Weights) -> float | None:
 
 
 MIN_PAIRS = 10
-"""Minimum number of pairs. With fewer pairs, one answer changes the gap by more than ten percentage points."""
+"""Minimum number of pairs of the same question in two languages.
+
+With fewer pairs, one answer changes the gap by more than ten percentage points.
+"""
 
 _ROUNDING = 1e-9
 """Tolerance for rounding errors of floating-point numbers: 0.9 - 0.85 is slightly more than 0.05."""
@@ -318,7 +321,7 @@ def _compute_language_gap(
 
 
 def _compare_gap_with_limit(gap: float, high: float, max_gap: float | None) -> Finding:
-    """Return NO if the gap is above the limit, YES if its whole interval is within the limit.
+    """Return NO if the gap is above the limit, and YES if its whole confidence interval is within the limit.
 
     Otherwise, return UNGRADED.
     """
@@ -330,9 +333,9 @@ def _compare_gap_with_limit(gap: float, high: float, max_gap: float | None) -> F
 
 
 def _merge_findings_of_repeats(before: Finding | None, now: Finding) -> Finding:
-    """Return the worse of two findings about a case that was asked several times.
+    """Return the worse of two findings from two repeats of a case.
 
-    NO is the worst finding, then UNGRADED.
+    NO is the worst finding, and UNGRADED is the second worst.
     """
     if before is None or before is now:
         return now

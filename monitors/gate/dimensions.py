@@ -1,7 +1,7 @@
 """Count the correct reports of an agent that investigates issues, and the steps that it needed.
 
-The ratings of the reports are in `monitors.gate.ratings`. A comparison with the baseline uses only the issues that
-have a figure in both runs.
+The ratings of the reports are in `monitors.gate.ratings`. Each figure is compared with the baseline only on the
+issues that have this figure in both runs.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _build_agent_path_of_issue(case_id: str, asked: Sequence[CaseResult]) -> Iss
 def count_agent_steps(evidence: Evidence) -> int:
     """Return the number of steps that the agent needed, or 0 if the number is unknown.
 
-    If the application reports a number of hops, the result is this number. Otherwise, the observed steps are
+    If the application reports its number of hops, this number is returned. Otherwise, the observed steps are
     counted.
     """
     return evidence.hops or (0 if evidence.steps_cut else len(evidence.steps))
@@ -92,7 +92,7 @@ def build_comparison_with_triage_change(
     now: TriageSummary | None,
     results: Sequence[CaseResult],
 ) -> Comparison:
-    """Return the comparison ``compared`` with the changes of accuracy and steps added.
+    """Add the changes of accuracy and steps to the comparison ``compared``, and return it.
 
     If one of the runs has no issues, or if the runs are not comparable, the comparison is returned unchanged.
     """

@@ -1,9 +1,9 @@
 """Build the report of a run from its results: the entry point of the gate.
 
 A case can be asked several times. It counts as right only if it was right every time. A case that was sometimes
-right and sometimes wrong is **flaky**: it counts as failed and sends an alert, but it cannot fail the run alone. A
-reason to fail does not count if it would disappear when one flaky case is counted as right. Two flaky cases can
-fail a run together.
+right and sometimes wrong is **flaky**: it counts as failed and sends an alert, but a single flaky case cannot fail
+the run. A reason to fail does not count if it would disappear when one flaky case is counted as right. Two flaky
+cases can fail a run together.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _build_case_if_flaky(asked: Sequence[Assessment]) -> FlakyCase | None:
 
 
 UNKNOWN_PATH = "not said"
-"""The path of an answer if the application reports no path. A path is, for example, the name of a model."""
+"""Used instead of the path of an answer if the application reports none. A path is, for example, a model name."""
 
 
 def count_outcomes_by_group(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
@@ -244,7 +244,7 @@ def evaluate_results(
 
 
 def _note_baseline_of_other_branch(facts: RunFacts, baseline: Baseline | None) -> Iterator[VerdictReason]:
-    """Yield a note if the baseline is not a run of the branch that this change will be merged into."""
+    """Yield a note unless the baseline is a run of the branch that this change will be merged into."""
     if baseline is None or (facts.change is None and facts.pull_request is None):
         return
     target = facts.change.target_branch if facts.change else None
@@ -350,7 +350,10 @@ DOWN: Final = "the app was not available"
 
 
 def _find_outage_reason(results: Sequence[CaseResult]) -> str | None:
-    """Return why the run stopped asking, or why it got no answer at all. Return ``None`` if there was no outage."""
+    """Return why the run stopped asking questions, or why no question got an answer.
+
+    Return ``None`` if there was no outage.
+    """
     silent = [r.result for r in results if isinstance(r.result, NoAnswer)]
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN for n in silent)
     asked = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN]

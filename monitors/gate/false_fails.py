@@ -2,8 +2,8 @@
 
 The estimate comes from simulated runs of the suite. Each question fails with a small probability, its **noise**.
 The noise is estimated from recorded runs that asked the same question several times
-(`monitors.stats.repeatability`). A case with few recorded answers uses the noise of other cases.
-`monitors.gate.evaluate` gives the verdict of each simulated run.
+(`monitors.stats.repeatability`). For a case with few recorded answers, the noise is estimated mostly from other
+cases. `monitors.gate.evaluate` gives the verdict of each simulated run.
 
 A case that mostly fails has a fault. It is simulated as if the fault were fixed, because a FAIL that a fault causes
 is not false. An outage that breaks many cases at once is not simulated.
@@ -42,22 +42,22 @@ The confidence interval is computed from the 600 runs of all samples together.
 """
 
 REPEAT_OPTIONS: Final = (1, 2, 3, 5)
-"""Numbers of repeats of each severity-3 case that `compare_repeat_counts` compares."""
+"""`compare_repeat_counts` compares runs that ask each severity-3 case this many times."""
 
 PRIOR: Final = 0.5
-"""The number that is added to the count of FAIL verdicts and to the count of all other verdicts.
+"""The number that is added to the count of FAIL verdicts, and also to the count of all other verdicts.
 
-Without this number, 600 runs without a FAIL would give a rate of exactly 0, which 600 runs cannot prove.
+If nothing were added, 600 runs without a FAIL would give a rate of exactly 0, which 600 runs cannot prove.
 """
 MIN_SPREAD: Final = 1 / 400
 MIN_SIZE: Final = 0.2
-"""Minimum spread (`MIN_SPREAD`) and minimum size of the fitted Beta distribution.
+"""Minimum size (sum of both parameters) of the fitted Beta distribution. `MIN_SPREAD` is its minimum spread.
 
 Smaller values cannot be estimated from 40 rates.
 """
 
 FAULT_SHARES: Final = (0.25, 0.5, 0.9)
-"""Shares of answers that show a fault. The chance that the gate misses the fault is computed for each share."""
+"""The chance that the gate misses a fault is computed for a fault that shows in these shares of the answers."""
 
 _RUN: Final = "simulated"
 _NO_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -67,7 +67,7 @@ _Failure = tuple[str, int, RecordedAsk]
 
 
 def count_failures_per_case_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
-    """Return for each case the numbers of failed and of graded answers, as one pair for each build."""
+    """Return a pair for each case and build: the number of failed answers and the number of graded answers."""
     groups_by_case: defaultdict[str, list[Group]] = defaultdict(list)
     for case in repeats:
         if case.graded:
@@ -88,7 +88,7 @@ def collect_chance_failures(repeats: Iterable[RepeatedCase]) -> Mapping[str, tup
 class GateSimulator:
     """A simulator that computes the verdicts of runs of one suite.
 
-    Runs with the same failures are computed once.
+    If several runs have the same failures, their verdict is computed only once.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class GateSimulator:
         )
 
     def _estimate_interval(self, noise: NoiseFit, rng: Random, repeats: int) -> tuple[float, float]:
-        """Return the 95 % interval of the rate of false FAILs, from simulated rates of different noise."""
+        """Return the 95 % interval of the rate of false FAILs, from simulations with different noise."""
         counts: list[int] = []
         for _ in range(NOISE_SAMPLES):
             noises = self._sample_case_noises(noise.posterior, rng)
@@ -173,8 +173,8 @@ class GateSimulator:
     def _sample_failure(self, case: GoldCase, rng: Random) -> RecordedAsk:
         """Return a recorded chance failure of this case or of similar cases.
 
-        If there is no such failure, return a wrong answer. Cases are similar if all of them expect a refusal, or
-        all of them expect an answer.
+        If there is no such failure, return a wrong answer. Two cases are similar if both expect a refusal, or both
+        expect an answer.
         """
         alike = self._failures.get(case.id) or self._of_others[case.expected_refusal]
         ask = rng.choice(alike) if alike else build_wrong_answer_record(case)
@@ -228,7 +228,9 @@ class GateSimulator:
 
 
 def _compute_beta_interval(counts: Sequence[int], runs: int) -> tuple[float, float]:
-    """Return the 95 % interval of a rate, from counts of events in several groups of ``runs`` runs.
+    """Return the 95 % interval of a rate.
+
+    Each of ``counts`` is the number of events in a group of ``runs`` runs.
 
     The rates are fitted by a Beta distribution, after subtracting the variance due to the small number of runs.
     """
@@ -259,7 +261,7 @@ def _collect_never_graded_answers(suite: Suite, repeats: Iterable[RepeatedCase])
 def compare_repeat_counts(
     simulator: GateSimulator, noise: NoiseFit, rng: Random, *, configured: int, runs: int = RUNS
 ) -> tuple[RepeatAdvice, ...]:
-    """Compare numbers of repeats: how often a run falsely fails, and how often it misses a fault.
+    """Compute for several numbers of repeats how often a run falsely fails, and how often it misses a fault.
 
     The configured number of repeats comes first.
     """

@@ -24,8 +24,8 @@ _WORST_FIRST = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED,
 def collect_graded_case_ids(assessments: Sequence[Assessment], *, outage: bool) -> frozenset[str]:
     """Return the ids of the cases that were graded.
 
-    A case without an answer counts as graded (and wrong) if the application caused the missing answer. In an outage
-    it does not count as graded, because the report already names the outage.
+    A case without an answer counts as graded (and wrong) if the application caused the missing answer. During an
+    outage, such a case does not count as graded, because the report already names the outage.
     """
     return frozenset(a.case_id for a in assessments if is_graded(a, outage=outage))
 
@@ -115,7 +115,7 @@ _GRADED: Final = frozenset({Finding.YES, Finding.NO})
 
 
 class MeasuredMetric(NamedTuple):
-    """A metric, and the ids of the cases that did not meet it."""
+    """A metric, and the ids of the cases that count against it."""
 
     metric: Metric
     missed: tuple[str, ...]
@@ -181,7 +181,7 @@ def _get_factual_finding(assessment: Assessment) -> Finding:
 
 
 def _convert_outcome_to_finding(assessment: Assessment) -> Finding:
-    """Return whether a case was right every time that it was asked, as a finding."""
+    """Return as a finding (YES, NO or UNGRADED) whether a case was right every time that it was asked."""
     match assessment.outcome:
         case CaseOutcome.CORRECT:
             return Finding.YES
@@ -196,7 +196,7 @@ def _build_language_metrics(
 ) -> list[MeasuredMetric]:
     """Return the accuracy by language.
 
-    If there are enough cases in Hindi, their target is the accuracy in English minus the allowed gap.
+    If there are enough cases in Hindi, the target for Hindi is the accuracy in English minus the allowed gap.
     """
     languages = [language for language in Language if any(a.language is language for a in assessments)]
     measured = {language: _build_language_metric(language, assessments, None) for language in languages}

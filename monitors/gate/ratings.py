@@ -50,7 +50,7 @@ def find_rating_grade(assessment: Assessment) -> Judged | None:
 
 
 def count_met_criteria(assessments: Sequence[Assessment]) -> CriteriaCounts | None:
-    """Count for each criterion the issues whose reports always meet it.
+    """For each criterion, count the issues whose reports meet the criterion every time.
 
     Return ``None`` if the judge has no criteria. A reply that is not a report meets no criterion. Criteria that the
     judge did not answer are not counted.
@@ -123,7 +123,7 @@ def compute_average_rating(rated: Ratings, criteria: CriteriaCounts | None = Non
 
 
 def compute_rating_change(before: Ratings, now: Ratings) -> RubricChange | None:
-    """Return how the average changed on the cases that both runs rated.
+    """Return how the average rating changed over the cases that have a rating in both runs.
 
     Return ``None`` if there are no such cases.
     """
@@ -143,12 +143,12 @@ def compute_rating_change(before: Ratings, now: Ratings) -> RubricChange | None:
 
 
 def remove_lowest_rated_flaky(rated: Ratings, flaky: frozenset[str]) -> Ratings:
-    """Return the ratings without the flaky case that has the lowest rating."""
+    """Return the ratings without the lowest rating of a flaky case."""
     return _remove_rating(rated, min((i for i in rated if i in flaky), key=lambda i: rated[i], default=None))
 
 
 def remove_most_dropped_flaky_rating(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
-    """Return the ratings ``now`` without the flaky case whose rating dropped most."""
+    """Return the ratings ``now`` without the rating of the flaky case whose rating dropped most."""
     shared = [i for i in now if i in flaky and i in before]
     return _remove_rating(now, min(shared, key=lambda i: now[i] - before[i], default=None))
 

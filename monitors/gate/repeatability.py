@@ -22,7 +22,7 @@ from monitors.records.self_checks import FlipRate, RecordedAsk, Repeatability, R
 from monitors.stats.repeatability import compute_flip_share, fit_noise, has_consistent_failure
 
 MIN_PAIRS: Final = 20
-"""Minimum number of graded pairs of answers for a flip rate.
+"""A flip rate needs at least this many graded pairs of answers.
 
 With 19 pairs and no flip, the true rate can still be one in seven.
 """
@@ -40,7 +40,7 @@ class AnswerPair(NamedTuple):
 
     @property
     def cluster(self) -> Hashable:
-        """Return the id of the case. Pairs of the same case are not independent observations."""
+        """Return the id of the case, because pairs of the same case are not independent observations."""
         return self.case.case_id
 
 
@@ -88,7 +88,7 @@ def _compute_flip_rate(name: str, pairs: Sequence[AnswerPair], is_shown: Callabl
 
 
 def list_consistently_failing_case_ids(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
-    """Yield the ids of the cases that one build answered wrong most of the time.
+    """Yield the ids of the cases that at least one build answered wrong most of the time.
 
     Such a failure is a fault, not chance.
     """

@@ -42,7 +42,7 @@ class Weights(BaseModel):
 
 
 class Targets(BaseModel):
-    """The shares that a run must reach. Each share refers to the cases that its metric covers."""
+    """The shares that a run must reach. Each value is a share of the cases that its metric covers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,8 +67,9 @@ class Targets(BaseModel):
 class Themes(BaseModel):
     """The case types of each theme of critical failures.
 
-    Each entry is a complete case type or one word of a case type: `refund` also selects the type `refund_claim`. A
-    theme without types is not required. For example, an application that only answers has no destructive actions.
+    Each entry is a complete case type or one word of a case type: `refund` also selects the type `refund_claim`.
+    The suite needs no cases for a theme without types. For example, an application that only answers has no
+    destructive actions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

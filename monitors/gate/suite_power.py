@@ -91,7 +91,7 @@ def _list_suite_shortfalls(
 
 
 def _count_cases_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCount]:
-    """Count the cases of each value, the largest count first."""
+    """Count the cases with each value. ``values`` has one value for each case. The largest count comes first."""
     ordered = sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))
     return (GroupCount(group=group, key=key, cases=cases) for key, cases in ordered)
 
@@ -99,7 +99,7 @@ def _count_cases_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCo
 LIMITS_CONFIDENCE = 0.90
 """Confidence of the two-sided interval whose upper limit is used.
 
-On its own, the upper limit has 95 % confidence. If none of n cases failed, this limit is about 3/n.
+If only the upper limit is used, its confidence is 95 %. If none of n cases failed, this limit is about 3/n.
 """
 
 
@@ -144,7 +144,7 @@ def get_relevant_drop(severity: Severity, settings: GateSettings) -> float:
 def find_undetectable_drops(
     drops: Sequence[DetectableDrop], settings: GateSettings
 ) -> Mapping[Severity, DetectableDrop]:
-    """Return the severities whose smallest detectable drop is larger than the drop that matters."""
+    """Return the severities at which the run cannot detect the smallest drop that matters."""
     return {
         drop.severity: drop
         for drop in drops
@@ -153,7 +153,7 @@ def find_undetectable_drops(
 
 
 def format_possible_failure_share(drop: DetectableDrop) -> str:
-    """Format the share that may still fail: ``all 11 were correct, and up to 23.8 % may still fail``."""
+    """Format the share of cases that may still fail: ``all 11 were correct, and up to 23.8 % may still fail``."""
     if not drop.cases:
         return "none was graded"
     exact = f"up to {drop.failing_at_most:.1%} may still fail".replace("%", " %")

@@ -128,7 +128,7 @@ def list_severity_3_failure_reasons(run: GateInputs) -> list[VerdictReason]:
 
 
 def _format_severity_rise(severe: Sequence[Assessment]) -> str:
-    """Describe how many of the failures in ``severe`` are of cases with a lower severity.
+    """Describe how many of the failed cases in ``severe`` have a lower severity in the suite.
 
     The result also contains the reason why these failures count as severity 3.
     """
@@ -167,7 +167,7 @@ def _compute_best_possible_score(run: GateInputs, spare: Assessment | None) -> f
     """Return the weighted score that the run would have if more cases were right.
 
     All ungraded cases, all unasked cases and the case ``spare`` count as right. The severity of unasked cases is
-    unknown here. They count as severity 3, in favour of the application.
+    unknown here. They count as severity 3, which is best for the application.
     """
     weights = run.settings.weights
     ungraded = [get_weight(a.case_severity, weights) for a in run.assessments if a.case_id not in run.graded]
@@ -183,8 +183,8 @@ def _compute_best_possible_score(run: GateInputs, spare: Assessment | None) -> f
 def list_missed_target_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason for each metric below its target.
 
-    A reason is decisive if enough cases were graded, and if the metric stays below its target without one flaky
-    case.
+    A reason is decisive if enough cases were graded, and if the metric stays below its target even when one flaky
+    case counts as right.
     """
     return [
         VerdictReason(
@@ -218,12 +218,12 @@ Without rounding, a drop of exactly 0.3 could count as more than 0.3.
 
 
 def list_proven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return the reasons for a low average rating and for a large drop that missing ratings could not change."""
+    """Return the proven reasons about ratings: missing ratings could not change a low average or a large drop."""
     return [reason for reason, proven in _list_rating_failures(run) if proven]
 
 
 def list_unproven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return the reasons for a low average rating and for a large drop that missing ratings could change."""
+    """Return the unproven reasons about ratings: missing ratings could change a low average or a large drop."""
     return [
         reason.add_remark("too few cases were graded or rated to be sure")
         for reason, proven in _list_rating_failures(run)
@@ -234,8 +234,8 @@ def list_unproven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
 def _list_rating_failures(run: GateInputs) -> Iterator[tuple[VerdictReason, bool]]:
     """Yield the reasons for a low average rating and for a large drop, each with a flag: true for a proven reason.
 
-    A reason is proven if missing grades and ratings could not change it. Chance plays no part, because the average
-    covers the whole suite and not a sample.
+    A reason is proven if missing grades and ratings could not change it. No test for chance is needed, because the
+    average covers the whole suite and not a sample.
     """
     average, floor, limit = run.rubric, run.settings.min_rubric, run.settings.max_rubric_drop
     if average is not None and round(average.mean, _ROUNDING) < floor:
@@ -324,7 +324,7 @@ def _group_all_and_by_severity(pairs: Sequence[Pair]) -> Iterator[tuple[Severity
 def _remove_one_flaky_case(pairs: Sequence[Pair], flaky: frozenset[str]) -> Sequence[Pair]:
     """Return the pairs without one flaky case that broke, if there is any.
 
-    Any of the flaky cases can be removed, because the test only counts cases.
+    It does not matter which flaky case is removed, because the test only counts cases.
     """
     left_out = next((pair for pair in pairs if pair.case_id in flaky and pair.difference > 0), None)
     return [pair for pair in pairs if pair is not left_out]
@@ -358,12 +358,12 @@ _DECIDING_LANGUAGES = frozenset({Language.HINDI})
 
 
 def collect_languages_with_enough_pairs(gaps: Iterable[ParityGap]) -> frozenset[Language]:
-    """Return the languages with a limit for their gap to English and with enough graded pairs of questions."""
+    """Return the languages whose gap to English has a limit, and that have enough graded pairs of questions."""
     return frozenset(gap.language for gap in gaps if gap.target is not None and gap.pairs >= MIN_PAIRS)
 
 
 def list_language_gap_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason for each language whose answers are too much less accurate than the English answers."""
+    """Return a reason for each language whose gap in accuracy to English is larger than the limit."""
     return [_build_language_gap_reason(gap, run) for gap in run.parity if gap.met is Finding.NO]
 
 
@@ -512,7 +512,7 @@ def list_rating_bound_reasons(run: GateInputs) -> list[VerdictReason]:
 def list_suite_balance_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason for each kind of case that the suite lacks.
 
-    These reasons are decisive with the setting `strict`.
+    These reasons are decisive if the setting `strict` is true.
     """
     strict = run.settings.strict
     return [VerdictReason(kind=ReasonKind.BALANCE, text=text, decisive=strict) for text in run.balance.shortfalls]

@@ -1,10 +1,10 @@
-"""Read from the environment which GitHub Actions job Lookout runs in, and write the job's summary and annotations.
+"""Find the GitHub Actions job in which Lookout runs, and write the job's summary and annotations.
 
 The environment variables and the event file of a job name the repository, commit, pull request and log:
 https://docs.github.com/en/actions/reference/workflows-and-actions/variables
 
 GitHub executes each command that is printed to the log of a job, even if the text comes from an application.
-Commands are therefore switched off while texts of an application may be printed.
+Therefore, Lookout switches commands off before it prints texts of an application.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _fit_summary(markdown: str, limit: int) -> str:
 
 
 MAX_PER_LEVEL: Final = 10
-"""Maximum number of annotations of one level in one step. GitHub does not show more annotations."""
+"""Maximum number of annotations of one level, such as errors, that GitHub shows for one step."""
 _VALUE_ESCAPES: Final = {"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"}
 
 
@@ -67,7 +67,7 @@ class AnnotationLevel(StrEnum):
 
 
 class Annotation(Record):
-    """An annotation of one line in a file. An annotation without a file applies to the step.
+    """An annotation of one line in a file. An annotation without a file belongs to the whole step of the job.
 
     The path is relative to the repository, and line numbers start at 1. Personal data in ``text`` is already
     redacted.
@@ -110,7 +110,7 @@ def format_command(annotation: Annotation) -> str:
 def format_stop_commands(nonce: str) -> str:
     """Return a line after which GitHub ignores commands. ``nonce`` is a secret.
 
-    GitHub executes commands again after the resume line with the same ``nonce``.
+    After the line of `format_resume_commands` with the same ``nonce``, GitHub executes commands again.
     """
     return f"::stop-commands::{nonce}"
 
@@ -147,8 +147,8 @@ class WorkflowJob(Record):
     """The repository, commit and pull request to which a job reports its results.
 
     ``pull_request`` is ``None`` for a job without a pull request. ``change.head`` is the last commit of the pull
-    request, not GitHub's test merge. ``change.head`` is ``None`` if the event does not contain this commit, for
-    example for a comment.
+    request, not the commit of GitHub's test merge. ``change.head`` is ``None`` if the event does not contain this
+    commit, for example for a comment.
     """
 
     api_url: HttpUrl
@@ -168,7 +168,7 @@ class PullRef(GitHubRecord):
 
 
 class Pull(GitHubRecord):
-    """A pull request, with the fields that GitHub uses in its events and responses."""
+    """A pull request, in the format that events and API responses of GitHub share."""
 
     number: Number
     head: PullRef = PullRef()
@@ -235,7 +235,8 @@ class _WorkflowEvent(GitHubRecord):
     def find_change(self, environment: Mapping[str, str]) -> GitChange:
         """Return the commit and both branches of the change.
 
-        The result is empty for a comment on a pull request, because its event has the commit of the main branch.
+        The result is empty for a comment on a pull request, because the event of a comment contains only the commit
+        of the main branch.
         """
         ref = environment.get("GITHUB_REF", "")
         branch = environment.get("GITHUB_HEAD_REF") or (ref if ref.startswith(BRANCH_REF_PREFIX) else None)

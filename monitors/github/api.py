@@ -1,8 +1,8 @@
 """Send requests to the REST API of GitHub, and handle rate limits, pages and errors.
 
-If GitHub rate-limits a request, the request is repeated after the wait that GitHub requests, unless the wait is
-too long. A write without a clear answer raises `NotifyUnsure`: the caller must check the result before it
-writes again. Errors contain no address and no token.
+If GitHub rejects a request because of a rate limit, Lookout waits as long as GitHub requests and repeats the
+request, unless the wait is too long. A write without a clear answer raises `NotifyUnsure`: the caller must check
+the result before it writes again. Errors contain no address and no token.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class NotFound(NotifyRejected):
 class Purpose(NamedTuple):
     """The purpose of a request (``doing``), and the permission that the request needs.
 
-    The permission has the same name as in workflow files and on GitHub's page for tokens.
+    The name of the permission is the name in workflow files and on GitHub's page for tokens.
     """
 
     doing: str
@@ -91,7 +91,7 @@ _ERROR_CLASSES: Final[dict[int, type[NotifyRejected]]] = {
 
 
 def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
-    """Build the error for a response with an error status that is not a rate limit."""
+    """Build the error for a response whose status is an error other than a rate limit."""
     kind = _ERROR_CLASSES.get(status, NotifyRejected)
     match status:
         case HTTPStatus.UNAUTHORIZED:

@@ -12,7 +12,7 @@ from monitors.github.api import GitHubApi, GitHubRecord, Purpose
 from monitors.records.base import Record
 
 MAX_DEPLOYMENTS_READ: Final = 10
-"""Maximum number of deployments that are read, the newest first.
+"""Maximum number of deployments that are read, from the newest to the oldest.
 
 One of the first two deployments is nearly always successful.
 """

@@ -1,8 +1,8 @@
 """Set the commit status of a run, and write the run's comment on a pull request.
 
 A gate has one status and one comment on each pull request. A hidden mark at the start of the comment identifies the
-comment, so that later runs can update it. The address of a status contains the id of its run. An older run compares
-this id with its own id, and does not replace the result of a newer run.
+comment, so that later runs can update it. The link of a status contains the id of the run that set the status.
+Another run compares this id with its own id, and does not replace the result of a newer run.
 
 A comment belongs to Lookout if it starts with the mark and its author is the user of the token. A token in a
 workflow cannot read its own user. In this case, the author must be a bot. If two runs create a comment at the same
@@ -184,7 +184,7 @@ async def read_head_and_branches(api: GitHubApi, pull: PullRequest) -> GitChange
 MAX_ATTEMPTS: Final = 3
 """Maximum number of attempts to set a final status, or to create or update a comment.
 
-A status or comment may change between two requests, and a response may be lost.
+An attempt can fail because another run changes the status or comment, or because a response is lost.
 """
 _RUN: Final = re.compile(r"<!-- lookout run (\S{1,200}) -->")
 _COMMENT: Final = TypeAdapter(Comment)
@@ -222,12 +222,15 @@ class CommentResult(NamedTuple):
 
 
 def format_hidden_gate_mark(name: str) -> str:
-    """Return the hidden mark at the start of the comment of the gate ``name``."""
+    """Return the hidden mark that identifies the comment of the gate ``name``.
+
+    The comment begins with this mark.
+    """
     return f"<!-- lookout gate {_escape_dashes(name)} -->"
 
 
 def format_body(comment: PullComment) -> str:
-    """Return the text of the comment with its two hidden marks."""
+    """Return the text of the comment, including the hidden marks for its gate and its run."""
     run_mark = f"<!-- lookout run {_escape_dashes(comment.run_id)} -->"
     return f"{format_hidden_gate_mark(comment.name)}\n{run_mark}\n{comment.text}"
 
@@ -275,8 +278,9 @@ class _PullRequestComments:
     async def _remove_duplicate_comments(self, made: Comment, comment: PullComment) -> CommentResult:
         """Delete all comments of the gate except one, if another run also created a comment.
 
-        If ``made`` is the oldest comment, nothing is changed. Otherwise, the oldest comment is updated and the
-        other comments are deleted. If a comment has the result of a newer run, this comment stays instead.
+        If ``made``, the comment of this run, is the oldest comment, nothing is changed. Otherwise, the oldest
+        comment is updated, and all other comments are deleted. If one of them has the result of a newer run, only
+        that comment stays.
         """
         mine = await self._list_own_comments(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):

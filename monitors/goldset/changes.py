@@ -1,4 +1,4 @@
-"""Compare a suite with its copy, a dataset on Langfuse or LangSmith, and find out which of the two changed.
+"""Compare a suite with its copy, a dataset on Langfuse or LangSmith, and find out which of the two was edited.
 
 Each entry of the dataset stores the hash of its case at the last push. If the case in the suite now has another
 hash, the suite changed. If the case in the dataset now has another hash, a person edited the dataset. If suite and
@@ -27,7 +27,7 @@ from monitors.records.cases import GoldCase
 
 
 class ChangedBy(StrEnum):
-    """The side that changed a case since the last push."""
+    """Where a case was changed since the last push: in the suite, in the dataset or in both."""
 
     SUITE = "suite"
     DATASET = "dataset"
@@ -50,7 +50,7 @@ class ChangedEntry(Record):
 
 
 class BrokenEntry(Record):
-    """An entry of the dataset that a person edited so that it is no longer a valid case, with its problems."""
+    """An entry of the dataset that is no longer a valid case after an edit by a person, with the problems."""
 
     entry: Example
     case_id: str
@@ -81,11 +81,11 @@ class DatasetDiff(Record):
     The case of a copy belongs to the original entry.
     """
     unmarked: tuple[tuple[GoldCase, Example], ...] = ()
-    """Cases that are equal in suite and dataset, but whose stored hash is from an older version of the case."""
+    """Cases that are equal in suite and dataset, although the stored hash is the hash of an older version."""
     same: int = 0
 
     def select_changed_by(self, *sides: ChangedBy) -> tuple[ChangedEntry, ...]:
-        """Return the changed entries whose change was made on one of ``sides``."""
+        """Return the entries that were changed on one of ``sides``: suite, dataset or both."""
         return tuple(entry for entry in self.changed if entry.changed_by in sides)
 
     @property

@@ -69,7 +69,7 @@ class SuiteCheck(StrEnum):
 
 
 class Weight(StrEnum):
-    """The weight of a finding, which shows whether the suite is usable without a fix."""
+    """The weight of a finding: whether a suite with this problem can be used."""
 
     MUST = "must"
     """The suite is wrong, leaks data or does not load until this is fixed."""
@@ -122,7 +122,7 @@ class NumberedSuite:
 
     cases: tuple[NumberedCase, ...]
     bad: tuple[tuple[BadLine, str | None], ...] = ()
-    """The bad lines, each with the id of its case if the id could be read."""
+    """The lines that are not valid cases, each with the id of its case if this id could be read."""
 
 
 def read_suite_with_bad_lines(path: Path) -> NumberedSuite:
@@ -178,9 +178,9 @@ _PLACEHOLDER = re.compile(
     r"\b(?:TBD|TBC|TODO|FIXME|XXX+|[Ll]orem ipsum)\b|#(?:REF!|N/A|VALUE!|NAME\?|DIV/0!|NUM!|NULL!)"
     r"|^=\$?[A-Z]{1,3}\$?\d+\b|^=[A-Z]+\(|^[\s?.…_-]+$|^(?:n/a|N/A|null|None|undefined)$|\{\{|<[A-Z_ ]{3,}>"
 )
-"""Placeholders of cells that were not filled in, and errors of spreadsheets."""
+"""Matches placeholders in cells that nobody filled in, and error values of spreadsheets."""
 _MOJIBAKE = re.compile(r"[\u00c3\u00c2][\u0080-\u00bf]|\u00e2\u20ac|\u00e0\u00a4|\ufffd|\u00ef\u00bf\u00bd")
-"""Broken characters: UTF-8 that was read as Latin-1 or Windows-1252, and replacement characters."""
+"""Matches broken characters: UTF-8 that was decoded as Latin-1 or Windows-1252, and replacement characters."""
 
 
 def find_placeholders_and_broken_text(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
@@ -206,7 +206,7 @@ def find_placeholders_and_broken_text(cases: Sequence[NumberedCase]) -> Iterator
 
 
 LANGUAGE_MIN_WORDS = 4
-"""Minimum number of words of a text whose language is checked. A text such as "₹60,000 per eye" is too short."""
+"""A text needs at least this many words for a check of its language. "₹60,000 per eye" has too few."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -244,8 +244,8 @@ def find_personal_data(
 ) -> Iterator[GoldFinding]:
     """Yield findings about likely personal data. A finding names the kind of data but does not repeat it.
 
-    In a clause, and in a question that the application must refuse, the data may be public or invented. The finding
-    then asks a person to check it. ``public_contacts`` are allowed everywhere.
+    In a clause, and in a question that the application must refuse, the data may be public or invented. In these
+    two places, the finding asks a person to check the data. ``public_contacts`` are allowed everywhere.
     """
     for numbered in cases:
         for label, text, weight in _list_texts_to_search(numbered.case):
@@ -342,20 +342,20 @@ def _make_document_key(document: str) -> str:
 
 
 MIN_NEAR_OVERLAP = 0.8
-"""Minimum overlap of the n-grams of two questions that are checked as possible duplicates.
+"""Two questions are checked as possible duplicates if they have at least this share of n-grams in common.
 
 A typo in a question of sixty letters leaves an overlap of 0.88. Two different questions ("pre-hospitalization" and
 "post-hospitalization") can overlap by 0.86, so the different words are also compared.
 """
 
 _MIN_WORD_LIKENESS = 0.9
-"""Minimum similarity (`difflib`) of two words that count as two spellings of one word.
+"""Two words count as spellings of the same word if their similarity (`difflib`) is at least this value.
 
 "waiting" and "wating" have 0.92, "limit" and "limits" 0.91. "maternity" and "paternity" have only 0.89.
 """
 
 _MIN_DISTINCT_LETTERS = 3
-"""Minimum number of letters of a word that counts as a difference between two questions.
+"""A word counts as a difference between two questions only if it has at least this many letters.
 
 Shorter words such as "is", "of" and "me" are ignored.
 """
@@ -443,7 +443,7 @@ def _collect_question_quantities(case: GoldCase) -> frozenset[tuple[str, str, st
 
 
 def _has_different_words(first: GoldCase, second: GoldCase) -> bool:
-    """Return whether each question has a long word that the other question does not have in any spelling."""
+    """Return whether each question has a long word that is not in the other question, in any spelling."""
     first_words, second_words = (
         frozenset(fold_case_and_punctuation(" ".join(case.turns)).replace("-", " ").split())
         for case in (first, second)
@@ -463,7 +463,7 @@ def _has_distinct_word(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 MAX_PAIRS_REPORTED = 3
-"""Maximum number of pairs that are reported for one question or field. With ten golds, there are 45 pairs."""
+"""Maximum number of pairs of cases that are reported for one question or field. Ten cases have 45 pairs."""
 
 
 def find_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:

@@ -51,7 +51,7 @@ def append_new_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldD
 def store_draft_decision(path: Path, decided: GoldDraft) -> bool:
     """Store a person's decision on a draft in the file.
 
-    Return False if another decision was already stored. The earlier decision is not changed.
+    If another decision is already stored, change nothing and return False.
     """
     with lock_parent_folder(path):
         drafts = list(_parse_drafts(read_text_or_empty(path), path))
@@ -102,7 +102,7 @@ _INVENTED_VALUES: Final[dict[DisclosureKind, str]] = {
     DisclosureKind.BIRTH_DATE: "date of birth 12/03/1984",
     DisclosureKind.SECRET: "sk-ant-api03-abcdefghijklmnop",
 }
-"""Maps each kind of personal data that a grader reports to an invented value. "namoona" is Hindi for "sample"."""
+"""An invented value for each kind of personal data that a grader reports. "namoona" is Hindi for "sample"."""
 
 _BY_LABEL: Final = {LABELS[kind]: value for kind, value in _INVENTED_VALUES.items()}
 _MASKS: Final = re.compile("|".join(re.escape(label) for label in _BY_LABEL))
@@ -111,7 +111,7 @@ _ANY_GOLD: Final = "?"
 
 
 def replace_masks_by_invented_data(text: str) -> str:
-    """Replace the masks in a redacted reply with invented personal data, so that graders fail the reply again."""
+    """Replace each mask in a redacted reply with invented personal data. Graders then fail the reply again."""
     return _MASKS.sub(lambda mask: _BY_LABEL[mask[0]], text)
 
 
@@ -127,7 +127,7 @@ class DraftCandidate(Record):
     asked_by: Identifier | None = None
 
     def with_existing_suite_case_id(self, asked_by: Identifier | None) -> DraftCandidate:
-        """Return the candidate with ``asked_by`` as the id of the case in the suite that has the same question."""
+        """Return the candidate with ``asked_by``, the id of the case in the suite that has the same question."""
         return DraftCandidate(draft=self.draft, same_as=self.same_as, asked_by=asked_by)
 
 

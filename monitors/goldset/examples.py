@@ -22,7 +22,7 @@ from monitors.records.cases import GoldCase
 
 METADATA_KEY: Final = "lookout"
 PUSHED: Final = "pushed"
-"""The key that stores the hash of the case at the last push."""
+"""The metadata key under which the hash of the case at the last push is stored."""
 
 _NAMESPACE: Final = uuid.UUID("c0a4b7de-53a1-4c86-9d0b-6a5f0c9e2b17")
 _INPUT_KEYS: Final = frozenset({"question", "turns", *ISSUE_KEYS} - {"reference"})
@@ -45,7 +45,7 @@ _USER_ROLES: Final = frozenset({"user", "human"})
 def make_example_id(dataset_id: str, case_id: str) -> str:
     """Return the id of a case's entry in a dataset.
 
-    The id is always the same, so that a second push replaces the entry.
+    The id does not change, so that a second push replaces the entry.
     """
     return str(uuid.uuid5(_NAMESPACE, f"{dataset_id}/{case_id}"))
 
@@ -96,7 +96,7 @@ def read_pushed_sha256(example: Example) -> str | None:
 
 
 def read_case_from_example(example: Example) -> GoldCase | Unusable:
-    """Return the case in an entry, with the edits of people. If it is invalid, return all its problems."""
+    """Return the case in an entry, with the edits of people. If this case is invalid, return all its problems."""
     rest = {key: value for key, value in (_read_lookout_metadata(example) or {}).items() if key != PUSHED}
     inputs = dict(example.inputs)
     problems = [
@@ -134,7 +134,10 @@ def _parse_user_messages(messages: JsonValue) -> tuple[list[JsonValue], list[str
 
 
 def _describe_repeated_keys(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
-    """Yield a problem for each key that two parts of the entry contain. The valid value is unknown."""
+    """Yield a problem for each key that two parts of the entry contain.
+
+    It is unknown which of the two values is valid.
+    """
     first: dict[str, str] = {}
     for place, keys in places:
         for key in keys:

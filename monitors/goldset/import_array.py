@@ -3,8 +3,8 @@
 A row is a question with its answer, or an issue with its known facts. A table can be separated by commas,
 semicolons or tabs. The names of its columns are keys of a suite.
 
-If a row has no severity, the caller chooses the severity. If two rows have the same id, the id of the second
-row gets a suffix such as ``.2``, and the result lists the change.
+If a row has no severity, a function that the caller passes chooses the severity. If two rows have the same id, the
+id of the second row gets a suffix such as ``.2``, and the result lists the change.
 """
 
 from __future__ import annotations

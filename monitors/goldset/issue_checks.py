@@ -5,10 +5,10 @@ The checks find:
 - two cases about the same issue
 - files that are not paths from the root of the repository, or that the repository does not have
 - functions that are not written as ``path::name``
-- keywords that are in the issue itself, so a report can repeat them without an investigation
+- keywords that are in the issue itself, because a report can copy them without an investigation
 - an issue that contains its own answer: its root cause, or all relevant files
-- a shortest path that has more steps than ``max_steps`` allows
-- a reference without files and keywords, so rules cannot pass a report
+- a ``shortest_path`` (the fewest steps that an agent needs) that is longer than ``max_steps`` allows
+- a reference without files and keywords, because rules cannot pass a report without them
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _DECORATION: Final = re.compile(r"^https?://(?:www\.)?|[?#].*$|/+$")
 
 
 def _normalise_address(url: str | None) -> str:
-    """Return an address in lower case, without protocol, anchor and final slash, to compare addresses."""
+    """Return an address in a form for comparisons: in lower case, without protocol, anchor and final slash."""
     plain = url.strip().lower() if url else ""
     for _ in range(3):  # "…/7/#issuecomment-1" loses its anchor and then its slash
         plain = _DECORATION.sub("", plain)
@@ -109,7 +109,7 @@ _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 
 def _describe_non_path(written: str, path: str) -> str:
-    """Return why a string is not a path.
+    """Return the reason why a string is not a path of a file.
 
     The result is empty if the string is a path, such as ``src/lock.py`` or ``LICENSE``.
     """

@@ -44,7 +44,7 @@ def build_case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flatten_issue_to_line_keys(task: TriageTask) -> dict[str, Any]:
-    """Return the keys and values of an issue in the form of a suite's line."""
+    """Return the keys and values that describe an issue in a line of a suite."""
     issue = task.issue.model_dump(mode="json", exclude_defaults=True)
     files = {"repository_files": issue.pop("repository_files")} if "repository_files" in issue else {}
     reference = task.reference.model_dump(mode="json", exclude_defaults=True)
@@ -136,7 +136,7 @@ def _drop_nulls(value: object) -> dict[str, Any]:
 
 
 def format_reference_as_report(reference: Mapping[str, Any]) -> str:
-    """Format a reference as the text of a report. People and the judge compare an agent's report with it."""
+    """Format a reference as the text of a report. People and the judge compare an agent's report with this text."""
     files: object = reference.get("relevant_files")
     names = [str(name) for name in cast("list[object]", files)] if isinstance(files, list) else []
     raw_keywords: object = reference.get("expected_keywords")

@@ -38,12 +38,12 @@ MAX_VALUE_CHARACTERS = 60
 
 _SEVERITIES = "1 (minor), 2 (major) or 3 (critical: alerts at once)"
 ID_ACCEPTED = "letters, digits and _ @ : + - . (no slash, no two dots in a row, at most 200 characters)"
-"""The allowed characters and length of an id and of a suite's name, in words."""
+"""The text for error messages that states which characters and length an id or a suite's name may have."""
 _TEXT = "a string that is not empty"
 
 
 def _list_pipelines() -> Iterator[str]:
-    """Yield the name of each pipeline. The most common name is followed by its meaning."""
+    """Yield the name of each pipeline. The name of the most common pipeline is followed by its meaning."""
     for pipeline in Pipeline:
         yield f"{pipeline} ({PIPELINE_MEANINGS[pipeline]})" if pipeline is Pipeline.MANUAL else pipeline.value
 
@@ -99,7 +99,7 @@ _NESTED: Final[Mapping[str, type[Record]]] = {
     "reference": TriageReference,
     "when_asked": ScriptedAnswer,
 }
-"""Keys whose value is an object or a list of objects, each with the record class of such an object."""
+"""The keys whose value is an object or a list of objects, and the record class for these objects."""
 
 CASE_KEYS = (*(name for name in GoldCase.model_fields if name != "triage"), "question", *ISSUE_KEYS)
 """All keys that a line may have. ``question`` is a short form of ``turns`` with one turn."""
@@ -123,7 +123,7 @@ def describe_bad_value(key: str, value: object) -> str:
 
 
 def describe_missing_review(pipeline: Pipeline) -> str:
-    """Describe a case that no person has accepted."""
+    """Describe the problem that no person has accepted the case."""
     return (
         f'"provenance.reviewed_by" is missing. A person must review a case of the pipeline "{pipeline.value}". '
         "`lookout gold review` writes the person's name"
@@ -160,7 +160,7 @@ def _describe_validation_problem(detail: ErrorDetails) -> str:
 def _build_written_key_path(names: list[str]) -> list[str]:
     """Return the key as it is written in a line of a suite.
 
-    In a line, the keys of an issue are not inside ``triage``.
+    In a line, the keys of an issue stand at the top level and not inside ``triage``.
     """
     match names:
         case ["triage", "issue", name, *rest]:
@@ -234,7 +234,7 @@ def parse_case_object(fields: dict[str, Any]) -> GoldCase | Unusable:
 
 
 def _check_and_prepare_case_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """Return the problems that pydantic would not describe well, and the fields of `GoldCase`."""
+    """Return the fields for `GoldCase`, and the problems that pydantic would not describe well."""
     problems: list[str] = []
     prepared = {**DEFAULT_FIELDS, **fields}
     if "question" in fields and "turns" in fields:
@@ -273,7 +273,7 @@ def has_language_key(line: str) -> bool:
 
 
 def refine_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -> list[GoldCase]:
-    """Return the cases of a suite, with better guesses for languages that are not given.
+    """Return the cases of a suite, with better guesses for the languages that the lines do not state.
 
     If most guessed languages are neither English nor Hindi, short texts such as "Brot?" get the most common of the
     other languages.

@@ -1,8 +1,8 @@
 """Load suites from JSON lines.
 
 A suite with a bad line is rejected, and the error message lists the first bad lines. This module also computes the
-hash of a suite, and finds the gold case that asks the same question as a user. Letter case, spaces and the final
-punctuation do not matter.
+hash of a suite, and finds the gold case whose question a user asked. In this comparison, letter case, spaces and
+the final punctuation do not matter.
 """
 
 from __future__ import annotations
@@ -164,7 +164,10 @@ _ENDS: Final = " .?!।…"
 
 
 class AskedQuestions:
-    """An index that finds the gold case that asks a given question. A question that two cases ask is ignored."""
+    """An index that finds the gold case that asks a given question.
+
+    If two cases ask the same question, this question is ignored.
+    """
 
     def __init__(self, cases: Iterable[GoldCase] = ()) -> None:
         self._cases: dict[tuple[str, ...], GoldCase | None] = {}

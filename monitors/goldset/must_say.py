@@ -31,7 +31,10 @@ _CURRENCY_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
 _UNIT_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
 _NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÄÖÜ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+)*")
 _MAX_NAME_WORDS: Final = 4
-"""Maximum number of words of a gold that counts as a term. A correct reply must contain a term unchanged."""
+"""Maximum number of words of a gold that counts as a term.
+
+If the gold is a term, a correct reply must contain it unchanged.
+"""
 
 
 class MustSayDraft(Record):
@@ -46,8 +49,8 @@ class MustSayDraft(Record):
 def propose_must_say(case: GoldCase) -> MustSayDraft | None:
     """Propose what every correct reply to ``case`` must contain.
 
-    Return ``None`` for issues and expected refusals. Return ``None`` also for a gold that is not short and has
-    neither a number nor a name.
+    Return ``None`` for issues and expected refusals. Return ``None`` also if the gold is long and has neither a
+    number nor a name.
     """
     patterns = [_build_value_pattern(case.gold, number) for number in _NUMBER.finditer(case.gold)]
     if not patterns:

@@ -35,10 +35,10 @@ from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Qu
 MAX_QUESTION_CHARACTERS: Final = 600
 MAX_GOLD_CHARACTERS: Final = 600
 MAX_QUOTE_CHARACTERS: Final = 1_200
-"""Maximum number of characters of a proposed quote. A longer text is not a single clause."""
+"""Maximum number of characters of a proposed quote. A longer text contains more than one clause of a document."""
 
 MAX_REPLY_CHARACTERS: Final = 200_000
-"""Maximum length of a whole reply, in characters. Forty long drafts are shorter than this."""
+"""Maximum length of a model's whole reply, in characters. Forty long drafts fit into this length."""
 
 _TYPE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+){0,3}")
 
@@ -74,7 +74,7 @@ DRAFTS_SCHEMA: Final = _build_list_schema(
 TRANSLATIONS_SCHEMA: Final = _build_list_schema(
     "translations", {"number": {"type": "integer"}, "question": _STRING, "gold": _STRING, "why": _STRING}
 )
-"""The JSON schema of a model's reply. Lookout checks the length limits after the reply."""
+"""The JSON schema of a model's reply. It has no length limits: Lookout checks the lengths in the reply."""
 
 
 class _Strict(BaseModel):
@@ -106,7 +106,7 @@ class ProposedTranslation(_Strict):
 
 
 class RejectedProposal(Record):
-    """A rejected proposal: its shortened question in ``about``, and the reason."""
+    """A rejected proposal and the reason. ``about`` is its question, shortened."""
 
     about: str
     reason: str
@@ -129,14 +129,17 @@ Proposal = TypeVar("Proposal", ProposedDraft, ProposedTranslation)
 
 
 def parse_valid_and_rejected_drafts(text: str) -> tuple[list[ProposedDraft], list[RejectedProposal]]:
-    """Return the valid and the rejected questions in a reply. Raises `ValueError` if the reply has another form."""
+    """Return the valid and the rejected questions in a reply.
+
+    Raises `ValueError` if the reply is too long, or is not JSON with the list ``drafts``.
+    """
     return _parse_proposals(text, "drafts", TypeAdapter(ProposedDraft))
 
 
 def parse_valid_and_rejected_translations(text: str) -> tuple[list[ProposedTranslation], list[RejectedProposal]]:
     """Return the valid and the rejected translations in a reply.
 
-    Raises `ValueError` if the reply has another form.
+    Raises `ValueError` if the reply is too long, or is not JSON with the list ``translations``.
     """
     return _parse_proposals(text, "translations", TypeAdapter(ProposedTranslation))
 
@@ -176,7 +179,7 @@ def _describe_form_problem(error: ValidationError) -> str:
 
 
 MIN_SAME_QUESTION_OVERLAP = 0.8
-"""Minimum share of common n-grams (Jaccard index) of two drafts that count as the same question."""
+"""Two drafts count as the same question if they have this share of n-grams (Jaccard index) in common."""
 
 ID_DIGITS = 12
 

@@ -6,9 +6,9 @@ There are three kinds of variants:
 - A code switch mixes languages as people do: English with Hindi words, or Hindi with English words.
 - A typo changes letters of one or two words. It never changes a number, a unit or a name.
 
-A variant must have the same numbers as the original, and no new personal data, and must be in the expected
-language. The words come from ``variants.json``. A seed decides the random choices. The same seed always gives
-the same variants.
+A variant must be in the expected language, have the same numbers as the original, and contain no new personal data.
+The words come from ``variants.json``. A seed decides the random choices. The same seed always gives the same
+variants.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class SeededChoice:
-    """Random choices that are the same for the same seed words."""
+    """Makes random choices. The same seed words always give the same choices."""
 
     def __init__(self, *words: str | int) -> None:
         self._key = "\0".join(map(str, words)).encode()
@@ -79,7 +79,7 @@ class VariantLexicon(BaseModel):
     """The words of ``variants.json``.
 
     Typos are not allowed in the words of ``unchanged``. In Hindi, typos are allowed only in the words of
-    ``slipping_hi``, because capital letters do not show which words are names.
+    ``slipping_hi``, because Hindi has no capital letters that show which words are names.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -222,15 +222,18 @@ def _find_whole_word(question: str, word: str) -> re.Match[str] | None:
 
 
 MIN_TYPO_LETTERS = 5
-"""Minimum number of letters of a word that gets a typo. A typo in a shorter word could make another word."""
+"""A word gets a typo only if it has at least this many letters.
+
+A typo in a shorter word could make another word.
+"""
 ONE_TYPO_MAX_CHARACTERS = 60
-"""Maximum number of characters of a question that gets one typo. A longer question gets two typos."""
+"""A question with at most this many characters gets one typo. A longer question gets two typos."""
 
 _LATIN = re.compile(r"(?<![\w'-])[a-z]+(?![\w'-])")
-"""A pattern for words in lower case. Names, abbreviations and parts of "34-year-old" do not match."""
+"""Matches words in lower case. It does not match names, abbreviations and the parts of "34-year-old"."""
 _DEVANAGARI = re.compile(r"(?<![\w\u0900-\u097f-])[\u0900-\u0963\u0970-\u097f]+(?![\w\u0900-\u097f-])")
 _SLIPS = {"ि": "ी", "ी": "ि", "ु": "ू", "ू": "ु", "ँ": "ं", "ण": "न", "श": "ष"}
-"""Letters of the Devanagari script that people often confuse."""
+"""Letters of the Devanagari script, each with the letter that people often write instead."""
 _TRAILING_DIGIT = re.compile(r"[\d०-९][\s-]*$")
 
 
@@ -274,7 +277,10 @@ def _can_have_typo(question: str, match: re.Match[str], language: Language) -> b
 
 
 def _make_latin_typo(word: str, pick: SeededChoice) -> str:
-    """Swap two letters, drop one, or double one. The first and the last letter are never changed."""
+    """Swap two letters of a word, drop one letter, or double one letter.
+
+    The first and the last letter are never changed.
+    """
     swaps = [index for index in range(1, len(word) - 2) if word[index] != word[index + 1]]
     index = pick.choose(range(1, len(word) - 1))
     match pick.pick_number(3):

@@ -38,8 +38,9 @@ def read_suite_cases(path: Path) -> tuple[GoldCase, ...]:
 def append_case_if_new(path: Path, case: GoldCase, *, paired_with: str | None = None) -> bool:
     """Append ``case`` to the suite. Return False if the suite already has the case.
 
-    If ``case`` is a translation, ``paired_with`` is the id of its original, which gets the same ``pair``. Raises
-    `GoldSetError` if the suite does not load, another case has the id, or ``case`` was not reviewed.
+    If ``case`` is a translation, ``paired_with`` is the id of the original case. The original gets the value of
+    ``pair`` that the translation has. Raises `GoldSetError` if the suite does not load, another case has the id, or
+    ``case`` was not reviewed.
     """
     if not (case.provenance.reviewed_by or "").strip():
         raise GoldSetError(f"a person must review {case.id} before it can be added to {path}")
@@ -62,7 +63,7 @@ def append_case_if_new(path: Path, case: GoldCase, *, paired_with: str | None = 
 
 
 def _require_same_case(existing: GoldCase, case: GoldCase, path: Path) -> None:
-    """Raise `GoldSetError` if ``existing`` is neither ``case`` nor an edited form of ``case``."""
+    """Raise `GoldSetError` unless ``existing`` is ``case`` or an edited form of ``case``."""
     same_origin = existing.provenance.pipeline is case.provenance.pipeline is not Pipeline.IMPORTED
     if not same_origin or (existing.turns != case.turns and existing.provenance.clause != case.provenance.clause):
         raise GoldSetError(
@@ -71,7 +72,10 @@ def _require_same_case(existing: GoldCase, case: GoldCase, path: Path) -> None:
 
 
 def _add_pair_name_to_line(line: str, case_id: str, pair: str) -> str:
-    """Return the line with the key ``pair`` added, if it is the line of this case and has no ``pair``."""
+    """Add the key ``pair`` to the line of the case ``case_id``, unless the line has this key.
+
+    Return other lines unchanged.
+    """
     if f'"{case_id}"' not in line:
         return line
     fields = json.loads(line)
@@ -94,7 +98,7 @@ def edit_suite_if_unchanged(path: Path, edit: SuiteEdit, *, known_sha256: Sha256
     """Change, remove and append cases in a suite's file. All other lines stay unchanged.
 
     ``known_sha256`` is the hash of the cases that the edit is based on. If the file now has other cases, nothing is
-    written. Raises `GoldSetError` in this case.
+    written, and `GoldSetError` is raised.
     """
     with lock_parent_folder(path):
         text = read_text_or_empty(path)
@@ -168,7 +172,10 @@ _FORMER_SEPARATOR: Final = "::"
 
 
 def _restore_stored_ids(cases: Sequence[GoldCase], stored: Sequence[GoldCase]) -> list[GoldCase]:
-    """Return the cases with the ids and pairs that they have in the file, because earlier runs used these ids."""
+    """Return the cases with the ids and pairs in the file, which may contain the separator of earlier versions.
+
+    The ids must not change, because the results of earlier runs contain them.
+    """
     names = {name for case in stored for name in (case.id, case.pair) if name and _FORMER_SEPARATOR in name}
     former = {name.replace(_FORMER_SEPARATOR, "."): name for name in names}
     return [
@@ -233,8 +240,8 @@ def freeze_suite_if_changed(
 ) -> tuple[SuiteManifest, bool]:
     """Freeze ``suite`` as the next version, and return its manifest and True.
 
-    If the newest version has the same cases, nothing is written, and the manifest of the newest version and False
-    are returned.
+    If the newest version has the same cases, write nothing, and return the manifest of the newest version and
+    False.
     """
     with lock_parent_folder(folder / "any"):
         versions = list_frozen_versions(folder, suite.name)

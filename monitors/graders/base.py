@@ -184,7 +184,7 @@ def abstain_as_not_needed(by: Grader, reason: str) -> Abstained:
 def abstain_for_unsupported_language(by: Grader, skill: str) -> Abstained:
     """Return an abstention for a case in an unsupported language.
 
-    ``skill`` names what the rules cannot read in this language, with a verb: ``refusals are``.
+    ``skill`` names what the rules cannot read in this language, followed by a verb: ``refusals are``.
     """
     return abstain(by, format_unsupported_language_reason(skill))
 
@@ -192,6 +192,6 @@ def abstain_for_unsupported_language(by: Grader, skill: str) -> Abstained:
 def format_unsupported_language_reason(skill: str) -> str:
     """Return the reason for an abstention on a case in an unsupported language.
 
-    ``skill`` names what the rules cannot read in this language, with a verb: ``refusals are``.
+    ``skill`` names what the rules cannot read in this language, followed by a verb: ``refusals are``.
     """
     return f"{skill} not readable by rules in the language of this case, which is not English, Hindi or Hinglish"

@@ -78,7 +78,7 @@ class Claim:
     subject: Words
     """The words of the question, except words that belong to the labels of other figures of the gold."""
     others: Words
-    """The words of the gold besides the figure. If the gold has several clauses, only the words of the label."""
+    """The words of the gold besides the figure. If the gold has several clauses, only the label counts."""
     roles: frozenset[str]
     description: str
     """The figure in words, for the reason of a grade: "up to ₹40,000"."""
@@ -283,7 +283,7 @@ def find_comparable_mentions(
 ) -> list[Mention]:
     """Return the figures of the reply that can be compared with the figure of a claim.
 
-    They are in the order of the reply.
+    The figures are in the order in which the reply states them.
     """
     mentions: list[Mention] = []
     unit = _find_unit_in_reply(claim, reply, leeway)
@@ -496,7 +496,7 @@ def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool
 
 
 def _find_unit_in_reply(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[FigureKind, str | None] | None:
-    """Return the unit that the reply adds to the number of the gold, or ``None`` if it adds none.
+    """Return the unit that the reply adds to the number of the gold, or ``None`` if the reply adds no unit.
 
     For the gold "27" and the reply "27 days", the unit is days.
     """
@@ -637,7 +637,7 @@ _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "t
 def find_mention_status(  # noqa: C901, PLR0912 - one row for each status
     figure: Figure, clause: Clause, reply: Passage, asked: Asked, claim: Claim
 ) -> Status:
-    """Return the status of a figure: the reply states it as a current fact, or the reason why it does not."""
+    """Return whether the reply states a figure as a current fact, or the reason why it does not."""
     reader, marks = reply.scan.reader, clause.marks
     if clause.is_question:
         return Status.QUESTION
@@ -733,7 +733,7 @@ def _is_one_of_two_alternatives(figure: Figure, claim: Claim, reply: Passage) ->
 
 
 def _is_for_other_value_than_asked(figure: Figure, clause: Clause, asked: Asked) -> bool:
-    """Return whether a figure is for another value than the value in the question.
+    """Return whether a figure applies to another value than the value in the question.
 
     Return True for "€980 for ten years" if the question is about twenty years.
     """
@@ -793,7 +793,7 @@ def _is_denied(figure: Figure, reply: Passage) -> bool:
 def _is_preceded_by_mark(figure: Figure, clause: Clause, reply: Passage, wanted: Mark) -> bool:
     """Return whether a phrase with the mark ``wanted`` is shortly before a figure.
 
-    No other figure may be between them.
+    No other figure may be between the phrase and this figure.
     """
     for first, after, mark in reply.marks:
         if mark is wanted and clause.first <= first < figure.first:

@@ -195,7 +195,7 @@ _QUOTES = frozenset("\"”“«»'")
 
 
 _MAX_SHORT_REPLY_WORDS = 3
-"""Maximum number of words in a short reply. In any language, a reply of this length is too short for a refusal."""
+"""Maximum number of words in a short reply. In any language, a refusal has more words."""
 
 
 def _can_recognise_refusal_in_language(case: GoldCase, text: str) -> bool:

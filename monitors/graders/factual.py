@@ -391,7 +391,7 @@ def _list_months_and_weekdays(text: str) -> set[tuple[str, int]]:
 
 
 def _is_lowercase_ambiguous_month(token: Token) -> bool:
-    """Return whether a word such as "may" or "march" is in lower case, so that it may not be a month."""
+    """Return whether a word such as "may" or "march" is in lower case, so that it is perhaps not a month."""
     return token.key in AMBIGUOUS_MONTHS and not token.text[0].isupper()
 
 
@@ -419,7 +419,7 @@ def _denies_condition(case: GoldCase, reply: Passage, locale: Locale) -> bool:
 
 
 def _is_statement_about_present(place: int, reply: Passage) -> bool:
-    """Return whether the clause at offset ``place`` states something about the present and the app's own company.
+    """Return whether the clause at offset ``place`` is a statement about the app's own company at present.
 
     A guess is not a statement.
     """
@@ -602,7 +602,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
 def _find_figure_with_opposite_trend(
     claim: Claim, mentions: Sequence[Mention], asked: Asked, reply: Passage
 ) -> Figure | None:
-    """Return the figure of the reply that has the number of the gold with the other direction.
+    """Return the figure of the reply that has the number of the gold, but the opposite direction.
 
     For a gold of "down 3 %", this is the 3 % in "The price rose by 3 %".
     """
@@ -638,7 +638,7 @@ def _find_direction(passage: Passage, figure: Figure, stems: Words) -> int:
 
 
 _EARLIER: Final = split_into_word_keys("before previously last earlier us wir uns")
-"""Words after "than" that do not name another thing."""
+"""Words that do not name another thing after "than", such as "before"."""
 _REPLACED: Final = frozenset({Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED})
 """The statuses of a figure that the reply takes back or replaces with another figure."""
 
@@ -704,9 +704,9 @@ def _decide_claim_with_stated_figure(  # noqa: C901, PLR0912, PLR0917 - what a c
 ) -> ClaimDecision:
     """Decide a claim whose figure the reply states.
 
-    ``competing`` contains the other figures that may be for the subject. ``elsewhere`` contains the competing
-    figures that belong to another claim. ``is_update`` is True if the figure replaces an old figure, which shows
-    its subject.
+    ``competing`` contains the other figures that may be about the subject of the claim. ``elsewhere`` contains
+    those competing figures that belong to another claim. ``is_update`` is True if the figure replaces an old figure
+    in the reply. In this case, the subject of the figure is clear.
     """
     gold = claim.description
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
@@ -958,7 +958,7 @@ def _is_for_another_sort_of_subject(
 
 
 def _is_about_same_subject(mention: Mention, best: Mention, reply: Passage) -> bool:
-    """Return whether a later clause continues about the same subject: "order from 3 May; it arrives on 9 May"."""
+    """Return whether a later clause is still about the same subject: "order from 3 May; it arrives on 9 May"."""
     clause = mention.clause
     if clause.first <= best.clause.first or clause.sentence > best.clause.sentence + 1:
         return False
@@ -1056,7 +1056,7 @@ def _is_next_clause(first: Mention, second: Mention, reply: Passage) -> bool:
 
 
 def _begins_sentence_of_mention(other: Mention, best: Mention) -> bool:
-    """Return whether ``other`` precedes ``best`` in its sentence, and only ``other`` has unknown words near it.
+    """Return whether ``other`` precedes ``best`` in a sentence, and only ``other`` has unknown words near it.
 
     For a question about men, this is the €24 in "It is €24 for women and €19 for men".
     """
@@ -1162,9 +1162,10 @@ def _states_start_instead_of_end(asked: Asked, stems: Words) -> bool:
 
 
 def _find_different_code_end(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
-    """Return the token after the digits of a code in the reply, if it differs from the capital letters in the gold.
+    """Return the token after the digits of a code in the reply, if the capital letters in the gold are different.
 
-    If the reply ends there, return "no" and these letters. If nothing differs, return an empty string.
+    If the reply has no token there, return "no" and the letters of the gold. If nothing differs, return an empty
+    string.
     """
     end = asked.gold.scan.reader.token(claim.figure.last + 1)
     stated = reply.scan.reader.token(best.figure.last + 1)
@@ -1214,16 +1215,16 @@ def _find_substitute_for_missing_word(best: Mention, missing: Words, asked: Aske
 
 
 MIN_SHARE: Final = 3
-"""A figure with unknown words near it must also have one in `MIN_SHARE` of the words of the label and subject.
+"""A figure with unknown words near it contradicts the gold only if enough known words are also near it.
 
-With fewer of these words, the figure does not contradict the gold.
+At least one in `MIN_SHARE` of the words of the label and the subject must be among these known words.
 """
 
 
 def _decide_by_other_figures(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], asked: Asked, *, replaced: bool
 ) -> ClaimDecision:
-    """Decide a claim whose figure is not in the reply. The figure that is nearest to the subject decides."""
+    """Decide a claim whose figure is not in the reply. The figure with the most words of the claim decides."""
     gold = claim.description
     best = max(
         different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange))
@@ -1699,7 +1700,7 @@ def _is_joined(stated: Sequence[Phrase], tokens: Sequence[Token]) -> bool:
 
 _LIST_ENDS: Final = split_into_word_keys("and und et y e और aur")
 _MAX_ADDED: Final = 6
-"""Maximum number of tokens of an added item, with the punctuation mark after it."""
+"""Maximum number of tokens of an added item, including the punctuation mark after it."""
 _ITEM_ENDS: Final = frozenset(".;!।")
 _GENERAL_WORDS: Final = split_into_word_keys("more much lot lots fun etc others everything")
 """Words that name no item: "and much more", "and a lot of fun"."""
@@ -1716,7 +1717,7 @@ _SEQUENCE: Final = re.compile(
 )
 """Words that change the order of a list, such as "before". "Then" and "next" do not change the order."""
 _STOPS: Final = frozenset(".,;:!?…()[]\"'“”‘’«»")
-"""Punctuation marks. They are not the bullet of a list item."""
+"""Punctuation marks that are not the bullet of a list item."""
 _EXCLUDED: Final = frozenset({PhraseStatus.DENIED, PhraseStatus.EXCLUDED})
 """The statuses of an item that the reply excludes from a list: "no map", "the map isn't included"."""
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})

@@ -64,7 +64,7 @@ class PolarityReading(NamedTuple):
 
 
 class YesNoQuestion(NamedTuple):
-    """The words that name the topic of a question, and the words (``predicates``) that answer it with yes."""
+    """The words that name the topic of a question, and the ``predicates``, which answer the question with yes."""
 
     topic: frozenset[str]
     predicates: frozenset[str]
@@ -73,7 +73,7 @@ class YesNoQuestion(NamedTuple):
     quality: str
     """The quality that a question with "is" asks about: "heated" in "Is the terrace heated?".
 
-    It is the last word of the question. It is empty for other questions.
+    The quality is the last word of the question. For other questions, it is empty.
     """
 
 
@@ -256,7 +256,7 @@ def find_polarity(
 
     A yes or no at the beginning decides. If there is none, the clause that shares the most words with the question
     decides. The answer is `OPEN` if the rest of the text, or another clause with as many shared words, contradicts
-    it. ``opening`` is a yes or no that was already found at the beginning.
+    this answer. ``opening`` is a yes or no that was already found at the beginning.
     """
     reply_opening = opening or find_opening_yes_or_no(tokens)
     if reply_opening is None:
@@ -299,7 +299,7 @@ def _skip_opening_yes_or_no(tokens: Sequence[Token], opener: Token) -> Sequence[
 def _read_polarity_of_best_clause(
     tokens: Sequence[Token], question: YesNoQuestion, domain: Domain
 ) -> PolarityReading:
-    """Return the yes or no of the clause that shares most words with the question."""
+    """Return the yes or no of the clause that shares the most words with the question."""
     clauses = _split_sentences_without_questions(tokens)
     statements = [
         statement
@@ -476,7 +476,7 @@ def _is_forbidding_word(keys: Sequence[str], place: int) -> bool:
 def _is_negated_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> bool:
     """Return whether a negation after a word negates this word.
 
-    A later negation negates a word in Hindi, a modal verb ("may not") and "there is" ("there is no").
+    This is possible in Hindi, after a modal verb ("may not") and after "there is" ("there is no").
     """
     if key in MODALS:
         return not forbidden and not _NOT.isdisjoint(behind[:2])

@@ -30,7 +30,7 @@ NOTHING_CAME: Final = "nothing came back"
 
 
 class CensusFinding(NamedTuple):
-    """The first finding of its kind in a conversation, with its turn and its position in the reply."""
+    """The first finding of one kind in a conversation, with its turn and its position in the reply."""
 
     turn: int
     start: int
@@ -40,7 +40,7 @@ class CensusFinding(NamedTuple):
 class CensusOfOne(NamedTuple):
     """The result of the census of one conversation.
 
-    It has the kinds of failures that could be graded, and the first finding of each kind.
+    ``graded`` has the kinds of failures that could be graded, and ``found`` the first finding of each kind.
     """
 
     graded: frozenset[CensusKind]

@@ -276,7 +276,7 @@ class QuestionsGrader(TriageGrader):
 
 
 def build_triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
-    """Return the graders of a report. The grader of its form comes first."""
+    """Return the graders of a report. The grader of the report's form comes first."""
     return tuple(
         grader(settings)
         for grader in (

@@ -56,7 +56,7 @@ def find_gold_word_for_word(golds: Sequence[str], reply: str, question: str) -> 
 def _find_spans_or_negations(sentence: _Sentence, tokens: tuple[str, ...]) -> list[tuple[int, int] | None]:
     """Return the span of each occurrence of the words in a sentence.
 
-    An occurrence beside a negation is ``None``.
+    For an occurrence beside a negation, the result has ``None``.
     """
     places: list[tuple[int, int] | None] = []
     for start in _find_positions_of_words(sentence.tokens, tokens):

@@ -1,4 +1,4 @@
-"""Ask a model to grade the cases that the graders without a model leave ungraded.
+"""Ask a judge model to grade the cases that graders without a model leave ungraded.
 
-The model must be of another family than the model of the target.
+The judge must belong to another model family than the model of the target.
 """

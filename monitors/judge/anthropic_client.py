@@ -1,4 +1,4 @@
-"""Ask Claude models for single verdicts or batches. This is the only module that imports Anthropic's SDK.
+"""Ask Claude models for verdicts, one by one or in batches. This is the only module that imports Anthropic's SDK.
 
 The module uses ``messages.create`` instead of ``messages.parse``. On a truncated or refused reply,
 ``messages.parse`` raises an error, and the cost of the reply is lost. The SDK's own retries are off, because the
@@ -54,7 +54,7 @@ _STOP_REASONS: Final = {
 
 
 def convert_status_error(error: Any) -> TryAgain | JudgeMisconfigured:
-    """Return `TryAgain` for an HTTP error that a retry may fix. Return `JudgeMisconfigured` for any other error."""
+    """Return `TryAgain` if a retry may succeed after this HTTP error. Otherwise, return `JudgeMisconfigured`."""
     status = int(error.status_code)
     kind = str(error.type or "no error type")
     if is_retryable(status):
@@ -78,7 +78,10 @@ def parse_reply(message: Any) -> ModelReply:
 
 
 def raise_missing_message(body: Any) -> NoReturn:
-    """Raise `TryAgain` if the body is not a message. A response with status 200 can contain an error."""
+    """Raise `TryAgain`, which names what the body contains instead of a message.
+
+    A response with status 200 can contain an error.
+    """
     kind = getattr(body, "error", None)
     name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "unknown content")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
     raise TryAgain(f"the reply contains {name} instead of a message")
@@ -100,7 +103,7 @@ def _parse_usage(message: Any) -> Usage:
 
 
 def parse_batch_outcome(entry: Any) -> ModelReply | GradingError:
-    """Return the reply to one prompt of a batch, or its error."""
+    """Return the model's reply in one result of a batch, or an error if the result contains no reply."""
     kind = str(getattr(entry.result, "type", "no result"))
     if kind == "succeeded":
         try:
@@ -113,14 +116,14 @@ def parse_batch_outcome(entry: Any) -> ModelReply | GradingError:
 
 
 API_ADDRESS: Final = "https://api.anthropic.com"
-"""The address of the API. Without it, the SDK would read an address from the environment."""
+"""The default address of the API. Without an address, the SDK would read one from the environment."""
 
 Effort = Literal["low", "medium", "high"]
 Ttl = Literal["5m", "1h"]
 
 
 class AnthropicJudge:
-    """A Claude model as a judge. Use it as an async context manager, which reuses the connections."""
+    """A judge that is a Claude model. Use it as an async context manager, so that requests reuse connections."""
 
     def __init__(
         self,
@@ -148,7 +151,10 @@ class AnthropicJudge:
         return self._model
 
     async def __aenter__(self) -> Self:
-        """Create the client. A thread loads the SDK, because this takes seconds and would block the event loop."""
+        """Create the client.
+
+        The SDK is loaded in a thread, because loading takes seconds and would block the event loop.
+        """
         await asyncio.to_thread(_load_sdk)
         from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient  # slow: four seconds
 
@@ -227,7 +233,10 @@ class AnthropicJudge:
         return self._client
 
     def _build_request(self, prompt: JudgePrompt, ttl: Ttl) -> MessageCreateParamsNonStreaming:
-        """Build a request. The provider caches the instructions, because they are equal for all cases of a task."""
+        """Build a request that asks the provider to cache the instructions.
+
+        The instructions are the same for all cases of a task.
+        """
         system: TextBlockParam = {
             "type": "text",
             "text": prompt.instructions,

@@ -1,8 +1,8 @@
-"""Judge the answers of a nightly run with the provider's batch API, by the same rules and at half the price.
+"""Judge the answers of a nightly run with the provider's batch API, at half the price of single requests.
 
-Batches are for work that can wait until the morning. Many prompts are sent at once, with the usual groups and
-canaries. A prompt may get no reply, because of an error, an expired item, a refused batch or a missed deadline.
-Such a prompt is sent alone afterwards. Therefore, a batch never loses a grade.
+Batches are for work that can wait until the morning. Many prompts are sent at once. Groups and canaries are the
+same as for single requests. A prompt may get no reply, because of an error, an expired item, a refused batch or a
+missed deadline. Such a prompt is then sent as a single request. Therefore, no grade is lost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_BYTES: Final = 200 * 2**20
 
 
 class BatchPollPolicy(Record):
-    """The maximum time to wait for a batch, and the time between two polls of its state. Both are in seconds."""
+    """The maximum time to wait for a batch and the time between two polls of its state, in seconds."""
 
     deadline_s: float
     poll_s: float
@@ -98,7 +98,7 @@ async def _run_batch(
 
 
 _POLLS_AFTER_CANCEL: Final = 3
-"""Number of polls after a batch is cancelled. The replies that are ready by then are collected."""
+"""Maximum number of polls after a batch is cancelled. If the batch has ended by then, its replies are collected."""
 
 
 async def _has_ended(model: BatchModel, batch: str) -> bool:
@@ -130,7 +130,10 @@ NO_BATCHES: Final = "Lookout cannot use batches with the judge's provider, so it
 
 
 class BatchOutcome(NamedTuple):
-    """The judged groups of a batch. ``missing`` has the reasons why prompts got no reply from the batch."""
+    """The groups of cases that were judged with a batch.
+
+    ``missing`` has the reasons why prompts got no reply from the batch.
+    """
 
     groups: tuple[JudgedGroup, ...]
     missing: tuple[str, ...]
@@ -149,9 +152,9 @@ async def judge_by_batch(
 ) -> BatchOutcome:
     """Judge ``cases`` in groups of ``group_size``, each with canaries made from ``known_cases``.
 
-    First opinions come from a batch. Second and third opinions, and replies that are missing from the batch, are
-    requested one by one. Groups are submitted in order, each with its canaries first. If the budget is too small,
-    the last prompts are omitted from the batch.
+    The first opinion on each case comes from a batch. Second and third opinions, and replies that are missing from
+    the batch, are requested one by one. Groups are submitted in order, each with its canaries first. If the budget
+    is too small, the last prompts are omitted from the batch.
     """
     groups = [cases[at : at + group_size] for at in range(0, len(cases), group_size)]
     canaries = [

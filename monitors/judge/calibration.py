@@ -1,6 +1,6 @@
 """Compute how reliable each judge and each grader is.
 
-Their grades are compared with people's reviews of the same answers.
+The grades are compared with people's reviews of the same answers.
 """
 
 from __future__ import annotations
@@ -74,16 +74,17 @@ class RateInterval(Record):
 class Calibration(Record):
     """The agreement of one judge with people, on one target.
 
-    - ``both_graded`` is the number of answers that people and the judge graded.
+    - ``both_graded`` is the number of answers that both people and the judge graded.
     - ``agreed`` is the number of these answers on which people and the judge agree.
-    - ``judged`` is the number of all answers that the judge graded, and ``pass_rate`` the share that it passed.
+    - ``judged`` is the number of all answers that the judge graded, and ``pass_rate`` the share of them that
+      passed.
     - ``kappa`` is Cohen's kappa.
     - ``false_pass_rate`` is the share of the wrong answers (as people decided) that the judge passed.
     - ``false_fail_rate`` is the share of the right answers (as people decided) that the judge failed.
     - ``corrected_pass_rate`` estimates the share of answers that people would pass.
 
-    The last four figures are weighted by the sampling probability of the answer. A figure that cannot be computed
-    is ``None``.
+    In the last four figures, each answer has the weight 1 / (its sampling probability). A figure that cannot be
+    computed is ``None``.
     """
 
     target: Identifier
@@ -99,7 +100,7 @@ class Calibration(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the figures in words, one figure per line. The first line names the judge."""
+        """Return the lines of text that report the figures. The first line names the judge."""
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_CHARACTERS]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, on {self.target}"
         if not self.both_graded:
@@ -119,7 +120,7 @@ class Calibration(Record):
 class ErrorRate(Record):
     """The error rate of a grader, either on the wrong answers or on the right answers.
 
-    ``rate`` is weighted by the sampling probability of each answer. It is ``None`` for fewer than
+    In ``rate``, each answer has the weight 1 / (its sampling probability). ``rate`` is ``None`` for fewer than
     `MIN_RATE_REVIEWS` reviewed answers. ``errors`` and ``reviewed`` are counts without weights.
     """
 
@@ -128,7 +129,10 @@ class ErrorRate(Record):
     rate: RateInterval | None = None
 
     def format_line(self, label: str, kind: str) -> str:
-        """Return the rate in words. ``label`` names the error, and ``kind`` names the answers (wrong or right)."""
+        """Return the rate as a line of text.
+
+        ``label`` is the name of the error, and ``kind`` is the kind of the answers: wrong or right.
+        """
         if not self.reviewed:
             return f"{label}: unknown, because people reviewed no {kind} answer"
         counted = f"{self.errors} of {plural(self.reviewed, f'reviewed {kind} answer')}"
@@ -140,7 +144,7 @@ class ErrorRate(Record):
 
 
 class GraderCheck(Record):
-    """The agreement of one grader with people, on one target. The grader uses no model.
+    """The agreement of people with one grader that uses no model, on one target.
 
     ``verdicts`` is the number of verdicts that the grader gave. A false pass is a wrong answer that the grader
     passed. A false fail is a right answer that the grader failed. People decide whether an answer is wrong or
@@ -159,7 +163,7 @@ class GraderCheck(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the figures in words, one figure per line. The first line names the grader."""
+        """Return the lines of text that report the figures. The first line names the grader."""
         return (
             f"{self.grader} {self.version} ({ASPECT_LABELS[self.aspect]}) on {self.target}",
             f"failed {self.failed} of {plural(self.verdicts, 'answer')}; reviewed by people: {self.reviewed}",
@@ -171,7 +175,7 @@ class GraderCheck(Record):
 def check_graders(
     reviewed: Sequence[ReviewedGrade], verdict_counts: Sequence[VerdictCount]
 ) -> tuple[GraderCheck, ...]:
-    """Compare each grader that uses no model with people. The results are sorted by target and name.
+    """Compare each grader that uses no model with people's grades. The results are sorted by target and name.
 
     ``verdict_counts`` has the number of verdicts of each grader.
     """
@@ -219,7 +223,7 @@ def _compute_error_rate(grades: Sequence[ReviewedGrade], rate: Callable[[Confusi
 def compare_judges_with_people(
     reviewed: Sequence[ReviewedAnswer], verdict_counts: Sequence[VerdictCount]
 ) -> tuple[Calibration, ...]:
-    """Compare each judge of each target with people. The judge with the most reviews comes first.
+    """Compare each judge of each target with people's grades. The judge with the most reviews comes first.
 
     ``verdict_counts`` has the number of verdicts of each judge.
     """
@@ -252,11 +256,11 @@ class RatingCalibration(Record):
     - ``same`` is the number of people's ratings that equal the judge's rating.
     - ``kappa`` is Cohen's kappa with quadratic weights.
     - ``difference`` is the average of the judge's rating minus the person's rating. ``absolute_difference`` is the
-      average size of this difference. Their intervals are clustered by case, because the reports on a case are
-      similar in all runs.
+      average of this difference without its sign. Their intervals are clustered by case, because the reports on a
+      case are similar in all runs.
 
-    ``kappa`` and the differences are weighted by the sampling probability of a report. A report counts once, even
-    if several people rated it.
+    In ``kappa`` and the differences, each report has the weight 1 / (its sampling probability). A report that
+    several people rated counts only once.
     """
 
     target: Identifier
@@ -272,7 +276,7 @@ class RatingCalibration(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the figures in words, one figure per line. The first line names the judge."""
+        """Return the lines of text that report the figures. The first line names the judge."""
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_CHARACTERS]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, ratings of reports of {self.target}"
         rated = f"{plural(self.judged, 'report')} rated, {self.average:.2f} of 5 on average"

@@ -1,18 +1,18 @@
-"""Decide whether to ask more judges, and combine their opinions into a verdict.
+"""Decide whether to ask more judges, and combine the opinions of all judges into a verdict.
 
 The functions have no side effects.
 
 The second judge is asked only if the answer is doubtful. An answer is doubtful in these cases:
 
-- the first judge has an unsure score;
+- the first judge gave an unsure score;
 - the case has severity 3;
 - the first judge contradicts a grader without a model.
 
 The third judge is asked only if the first two judges disagree, because two judges that agree cannot be outvoted.
 Therefore, the verdict on a doubtful answer is the same as if all three judges were asked, and no single judge
 decides it. If a share ``d`` of the answers is doubtful, and the second judge disagrees on a share ``q`` of them, an
-answer costs ``1 + d * (1 + q)`` calls instead of 3. If the first judge is wrong but the answer is not doubtful,
-this module does not detect the error. Canaries and spot checks can detect it.
+answer costs on average ``1 + d * (1 + q)`` calls instead of 3. If the first judge is wrong but the answer is not
+doubtful, this module does not detect the error. Canaries and spot checks can detect it.
 
 A ruling is a decision of the judges, or the reason why there is no decision. A decision becomes a verdict with
 lineage, cost and evidence. A reason becomes an abstention.
@@ -46,9 +46,9 @@ from monitors.records.grades import (
 )
 
 UNSURE_SCORES = (0.3, 0.8)
-"""The two limits of unsure scores. A score between these limits is unsure.
+"""The lower and the upper limit of unsure scores. A score between these limits is unsure.
 
-If a score is outside these limits, a judge that grades the answer again gives the same verdict.
+If a judge gave a score outside these limits and grades the answer again, it gives the same verdict.
 """
 
 QUORUM = 2
@@ -75,10 +75,11 @@ class JudgeDecision(Record):
     """The decision of the judges. The winning side consists of the judges that voted for this decision.
 
     - ``score``, ``rubric`` and ``criteria`` are the lowest values of the winning side.
-    - ``speaker`` is the opinion of the winning side with the lowest score. This opinion is shown.
+    - ``speaker`` is the opinion with the lowest score on the winning side. This opinion is shown.
     - ``failure_kinds`` contains the failure kinds of the winning side, the most frequent first.
     - ``disagreement`` is empty if all judges agree.
-    - ``unconfirmed`` is True for a failure by a single judge that has severity 3 or needed a second opinion.
+    - ``unconfirmed`` is True if only one judge, and no rule, failed an answer that has severity 3 or needed a
+      second opinion.
     """
 
     passed: bool
@@ -179,7 +180,7 @@ def combine_judge_opinions(
 
 
 def _find_lowest_score_per_criterion(winners: Sequence[Opinion]) -> CriteriaReading:
-    """Return, for each criterion, the answer of the winning judges with the lowest score.
+    """Return the verdict with the lowest score for each criterion, from the winning judges.
 
     If no judge has readable criteria, return the problem.
     """
@@ -279,7 +280,7 @@ class PanelRuling(Record):
 
 
 class NoRuling(Record):
-    """The judges made no decision: neither pass nor fail. ``budget`` is True if a spent budget is the reason."""
+    """The judges made no decision: neither pass nor fail. ``budget`` is True if the budget was spent."""
 
     status: Literal["unruled"] = "unruled"
     case: JudgeCase
@@ -295,7 +296,7 @@ Ruling = Annotated[PanelRuling | NoRuling, Field(discriminator="status")]
 REASON_CHARACTERS: Final = 600
 
 JUDGE_OFF: Final = "the judge is off"
-"""The beginning of the reason for an abstention if the judge is off, although it could have graded the case."""
+"""The beginning of the reason if a judge gives no verdict only because it is off."""
 
 
 def build_judge_grade(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
@@ -335,7 +336,7 @@ def build_judge_grade(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
 
 
 def build_judge_abstention(reason: str, blame: Blame = Blame.MONITOR, task: Task = Task.FACTUAL) -> Abstained:
-    """Return the judge's abstention with its reason."""
+    """Return the grade of a judge that gives no verdict for ``reason``."""
     return Abstained(
         grader=JUDGE,
         version=format_judge_version(task),
@@ -346,7 +347,7 @@ def build_judge_abstention(reason: str, blame: Blame = Blame.MONITOR, task: Task
 
 
 def format_judge_version(task: Task) -> str:
-    """Return the version of the judge. It changes with every word of the prompt."""
+    """Return the version of the judge. The version changes with every word of the instructions."""
     return f"{RUBRIC_VERSION}-{load_instructions(task).sha256[:12]}"
 
 
@@ -356,7 +357,7 @@ def get_task_aspect(task: Task) -> Aspect:
 
 
 def _find_quote(quote: str, exchange: Exchange) -> Span | None:
-    """Return the span of a quote in the original text, or ``None`` if the quote is empty or not in the text."""
+    """Return the position of a quote in the original text, or ``None`` if the quote is empty or not in the text."""
     pattern = r"\s+".join(map(re.escape, quote.split()))
     place = re.search(pattern, exchange.graded_text) if pattern else None
     graded_on_wire = exchange.graded_channel is Channel.WIRE and isinstance(exchange.wire, WirePayload)

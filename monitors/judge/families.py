@@ -1,4 +1,4 @@
-"""Find the family of a model from its id, and refuse judges of the target's family.
+"""Find the family of a model, such as GPT, from its id, and refuse judges of the target's family.
 
 A model gives its own family higher scores. Therefore, a judge of the target's family is refused, and also a judge
 of an unknown family. A model may have several families: a distilled or fine-tuned model writes like its teacher and
@@ -71,7 +71,7 @@ FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (family, re.compile(pattern))
     for family, pattern in (*((family, _build_family_pattern(words)) for family, words in _WORDS), *_PATTERNS)
 )
-"""The families, each with a pattern that finds it in a lower-case model id."""
+"""The families. Each has a pattern that finds the family in a lower-case model id."""
 
 NOT_MODELS = re.compile(
     r"llama[._-]?(?:cpp|index|stack|factory|swap|edge)|llamafile|gpt-?(?:j|neo|neox|4all|q|sw3|bot|jt)(?![a-z0-9])"
@@ -108,10 +108,10 @@ OTHER_NAMES = {
 
 
 Additions = Mapping[str, Sequence[str]]
-"""Additional families, or models with custom names: family → patterns over the whole model id.
+"""Additional families and custom model names: maps a family to patterns, which must match the whole model id.
 
 A pattern may contain ``*`` and ``?``, and ignores letter case: ``acme-*`` matches ``acme-large``. Additions only
-extend the table. A configuration cannot give Claude another family.
+extend the built-in table. For example, a configuration cannot move Claude to another family.
 """
 
 NO_ADDITIONS: Additions = {}
@@ -120,7 +120,7 @@ _PARTS = re.compile(r"[a-z]+|\d+")
 
 
 def find_families(model: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
-    """Return all families that a model id mentions. The result is empty if no family is known.
+    """Return all families whose names occur in a model id. The result is empty if no family is known.
 
     The id may also contain a provider, a region, a publisher, a date, a version, or a suffix for fine-tuning or
     quantisation: ``us.anthropic.claude-…-v1:0``, ``ft:gpt-…:org::id``, ``TheBloke/Llama-2-7B-GPTQ``.

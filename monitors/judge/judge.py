@@ -1,8 +1,8 @@
 """Run the judges on groups of cases. Each case gets as many opinions as it needs.
 
-A group is judged together with canaries, which are known answers that a judge cannot distinguish from other
-answers. If the judge misses a canary, all rulings of the group are void (neither pass nor fail), and an alert says
-that the judge failed.
+A group is judged together with canaries: answers with known grades that a judge cannot distinguish from other
+answers. If the judge grades a canary wrongly, all rulings of the group are void (neither pass nor fail), and an
+alert says that the judge failed.
 
 A panel member asks one model for opinions and counts all tokens. The budget is checked before each call and charged
 after the call.
@@ -66,8 +66,8 @@ Price = Callable[[str, Usage], Decimal]
 class Account:
     """The judging budget of one run. Calls in progress count at their highest cost, so the limit is never exceeded.
 
-    The replies of a batch count as spent as soon as they are collected, although they are read later, one after the
-    other.
+    The cost of batch replies counts as spent as soon as they are collected, although they are read later, one after
+    the other.
     """
 
     def __init__(self, price: Price, *, limit_usd: Decimal | None) -> None:
@@ -98,7 +98,7 @@ class Account:
             self._reserved -= max_usd
 
     def count_affordable_first_prompts(self, model: str, prompts: Sequence[JudgePrompt]) -> int:
-        """Return how many ``prompts``, in their order, fit into a batch within the limit.
+        """Return how many of ``prompts``, from the first one on, can be sent in a batch within the budget.
 
         Each prompt counts at its highest cost.
         """
@@ -144,9 +144,9 @@ MAX_READINGS: Final = 2
 
 
 class FamilyPolicy(Record):
-    """The family that no judge may belong to, and how to find it.
+    """The rule that no judge may belong to the target's model family.
 
-    ``additions`` are the families of custom model names.
+    ``additions`` contains the families of custom model names.
     """
 
     target: str
@@ -191,11 +191,11 @@ class PanelMember:
         raise last or AssertionError("internal error: an opinion must be read at least once")
 
     def select_affordable_prompts(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
-        """Return the ``prompts``, in their order, that the budget allows in one batch at their highest cost."""
+        """Return the first ``prompts`` that the budget allows in one batch at their highest possible cost."""
         return prompts[: self._account.count_affordable_first_prompts(self.model.name, prompts)]
 
     def add_cost_of_unread_replies(self, replies: Iterable[ModelReply]) -> None:
-        """Add the cost of all replies of a batch. The money is spent before the first reply is read."""
+        """Add the cost of all replies of a batch. The cost counts as spent before the first reply is read."""
         self._account.add_cost_of_unread_replies(self.model.name, replies)
 
     async def _obtain_reply_and_charge(
@@ -248,7 +248,7 @@ VOID_REASON: Final = (
 class JudgedGroup(Record):
     """The rulings on a group of cases.
 
-    ``canaries`` is the result of the group's canaries, or ``None`` if there are no rulings.
+    ``canaries`` is the result of the group's canaries, or ``None`` without canaries or without any decision.
     """
 
     rulings: tuple[Ruling, ...]
@@ -257,7 +257,7 @@ class JudgedGroup(Record):
 
     @property
     def is_void(self) -> bool:
-        """Return whether the rulings do not count, because the judge missed canaries."""
+        """Return whether the rulings do not count, because the judge failed the test with canaries."""
         return self.canaries is not None and self.canaries.void
 
 
@@ -283,7 +283,7 @@ class Judge:
     ) -> tuple[Canary, ...]:
         """Return the canaries of a group, made from known cases.
 
-        The steering sentences in the group's answers are added to some of them. If ``exam`` is True, there is one
+        Steering sentences from the group's answers are added to some canaries. If ``exam`` is True, there is one
         wrong canary of each kind.
         """
         count = compute_canary_count(
@@ -380,7 +380,7 @@ def build_canary_case(canary: Canary) -> JudgeCase:
 def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], case_cost: CaseCost) -> NoRuling:
     """Return the ruling of a case without opinions.
 
-    Its reason is the spent budget, or otherwise the first failure.
+    The reason is the spent budget, if a failure reports it, or otherwise the first failure.
     """
     spent = next((error for error in failures if isinstance(error, BudgetReached)), None)
     why = spent or failures[0]
@@ -390,7 +390,10 @@ def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], case_cos
 def _evaluate_canaries_and_void_group(
     rulings: Sequence[Ruling], canary_rulings: Sequence[Ruling], canaries: Sequence[Canary]
 ) -> JudgedGroup:
-    """Return the group with the result of its canaries. If the judge missed canaries, all rulings are void."""
+    """Return the group with the result of its canaries.
+
+    If the judge failed the test with canaries, all rulings are void.
+    """
     cost = sum((ruling.cost for ruling in canary_rulings), Cost())
     ruled = [ruling for ruling in rulings if isinstance(ruling, PanelRuling)]
     if not ruled or not canaries:

@@ -1,9 +1,9 @@
-"""Decide whether the grades of two runs may be compared, from the judges that gave them.
+"""Decide whether the grades of two runs may be compared, although different judges may have given them.
 
 A judge with another model, a changed prompt or another rubric counts as another judge, with another pass rate. Such
-a change alone can look like a regression. Therefore, runs with different judges are not compared until both judges
-have graded the same anchors. Anchors are stored answers that no deploy changes. They show the shift between the two
-judges, which is reported with the comparison.
+a change alone can look like a regression of the application. Therefore, runs with different judges are not compared
+until both judges have graded the same anchors. Anchors are stored answers that no deploy changes. They show the
+shift between the two judges, which is reported with the comparison.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Shift(Record):
 class LineageComparison(Record):
     """Whether the grades of two runs may be compared, and the reason.
 
-    ``differences`` are the differences between the judges in words. ``shift`` is ``None`` if it was not measured.
+    ``differences`` describes each difference between the judges. ``shift`` is ``None`` if it was not measured.
     """
 
     allowed: bool
@@ -61,7 +61,10 @@ class LineageComparison(Record):
 
 
 def describe_judge_differences(before: JudgeLineage, now: JudgeLineage) -> tuple[str, ...]:
-    """Return the differences between two judges in words. The result is empty if there are no differences."""
+    """Return a description of each difference between two judges.
+
+    The result is empty if there are no differences.
+    """
     pairs = (
         ("the model", before.model, now.model),
         ("the prompt", before.prompt_sha256[:_HASH_CHARACTERS], now.prompt_sha256[:_HASH_CHARACTERS]),
@@ -85,7 +88,7 @@ def decide_if_grades_are_comparable(
     - Both runs have the same judges, or no judges.
     - Judges of both runs graded at least ``min_anchors`` of the same anchors.
 
-    If only one run has judges, compare only the answers that both runs graded without a judge.
+    If only one run has judges, the reason says to compare only answers that both runs graded without a judge.
     """
     old, new = set(before), set(now)
     if old == new:
@@ -143,7 +146,7 @@ def _compute_anchor_verdict_shift(
 def _map_anchors_to_majority_verdict(
     judges: set[JudgeLineage], anchors: Sequence[AnchorGrade]
 ) -> Mapping[str, bool]:
-    """Return the majority verdict of the judges on each anchor, by the id of the anchor.
+    """Return the majority verdict of the judges on each anchor, keyed by the id of the anchor.
 
     A tie counts as a failure.
     """

@@ -26,14 +26,14 @@ BYTES_PER_TOKEN: Final = 3
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """The number of tokens of a call, at most a billion.
 
-A larger count is a provider error, and its cost could not be stored.
+A larger number is an error of the provider, and the cost could not be stored.
 """
 
 
 class Usage(Record):
     """The tokens of one reply, as the provider counted them.
 
-    - ``input_tokens`` are neither written to nor read from the cache.
+    - ``input_tokens`` excludes tokens that were written to the cache or read from it.
     - ``batch`` is True if the provider charged its batch price.
     - ``estimated`` is True if the provider reported no plausible count. `add_estimated_usage_if_missing`
       then estimates the tokens.
@@ -147,7 +147,7 @@ class BatchModel(Protocol):
         ...
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
-        """Return the reply or the error for each prompt in the results of the batch, by the id of the prompt."""
+        """Return the reply or the error for each prompt in the results of the batch, keyed by prompt id."""
         ...
 
     async def cancel(self, batch_id: str) -> None:
@@ -260,7 +260,10 @@ Other clouds have other prices for the same models. Set their prices in the conf
 
 
 def find_price_row(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow | None:
-    """Return the price row for a request, or ``None``. Rows of ``prices`` come before the built-in rows."""
+    """Return the price row for a request, or ``None`` if no row fits.
+
+    Rows of ``prices`` come before the built-in rows.
+    """
     return next((row for row in (*prices, *BUILT_IN_PRICES) if row.applies_to(model, prompt_tokens)), None)
 
 

@@ -1,4 +1,4 @@
-"""Ask models at any OpenAI-compatible API for verdicts. This is the only module that imports ``openai``.
+"""Ask models for verdicts, through any OpenAI-compatible API. This is the only module that imports ``openai``.
 
 The SDK is an optional extra. Without it, a `ConfigError` names the command to install it. OpenAI-compatible
 endpoints differ. Therefore, replies are parsed without assumptions about their fields.
@@ -41,7 +41,7 @@ _STATUS_HINTS: Final = {
 
 
 def convert_status_error(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
-    """Return `TryAgain` for an HTTP error that a retry may fix. Return `JudgeMisconfigured` for any other error."""
+    """Return `TryAgain` if a retry may succeed after this HTTP error. Otherwise, return `JudgeMisconfigured`."""
     status = int(error.status_code)
     if is_retryable(status):
         return TryAgain(f"HTTP {status}", parse_retry_after_s(error.response.headers))
@@ -83,7 +83,7 @@ API_ADDRESS: Final = "https://api.openai.com/v1"
 
 
 class OpenAIJudge:
-    """A model behind an OpenAI-compatible endpoint as a judge. Use it as an async context manager."""
+    """A judge that is a model behind an OpenAI-compatible endpoint. Use it as an async context manager."""
 
     def __init__(
         self,
@@ -105,7 +105,10 @@ class OpenAIJudge:
         return self._model
 
     async def __aenter__(self) -> Self:
-        """Create the client. A thread loads the SDK, because this takes seconds and would block the event loop."""
+        """Create the client.
+
+        The SDK is loaded in a thread, because loading takes seconds and would block the event loop.
+        """
         await asyncio.to_thread(_load_sdk)
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # slow import
 

@@ -76,13 +76,13 @@ STEERING_CLAIM = re.compile(
         )
     )
 )
-"""A pattern for a sentence that addresses a judge, orders a decision, or contains the decision itself."""
+"""A pattern for a sentence that addresses a judge, demands a certain verdict, or imitates a verdict."""
 
 VERDICT_CLAIM = re.compile(
     rf"\b(?:this|the above|my) {_ANSWER} (?:is|should be considered) {_RIGHT}\b"
     r"|\b(?:score|rating|rubric|grade)[\"']?\s*[:=]\s*[\"']?(?:1(?:\.0+)?|5|10|100|[a-z]\+?)(?:\s*/\s*\d+)?\b"
 )
-"""A pattern for a sentence that claims a verdict but does not order the judge to give it."""
+"""A pattern for a sentence that states a verdict, but does not tell the judge to give this verdict."""
 
 SEVERITY_CLAIM = re.compile(
     r"\bsev(?:erity)?(?: level)?\s*(?:is|of|:|=|-)?\s*[0-4]\b"
@@ -101,7 +101,10 @@ ALERT_CLAIM = re.compile(
     r"\b(?:alerts?|incidents?|alarms?|pager)\b"
     r"|(?:^|\s)<?[@!](?:here|channel|everyone)\b"
 )
-"""A pattern for a sentence that asks for an alert, or asks to suppress an alert. It has no effect on alerts."""
+"""A pattern for a sentence that asks for an alert, or asks to suppress an alert.
+
+Such a sentence has no effect on alerts.
+"""
 
 OPENER = re.compile(
     r"(?:here(?:'s| is)|this is|below is|sure,? here(?:'s| is)|certainly,? here(?:'s| is))?\s*(?:the|my|a|our)?\s*"
@@ -116,7 +119,7 @@ OPENER = re.compile(
     r"|jawab|uttar|samadhan|chaliye .{0,30}(?:solve|sochte).{0,20}"
     r"|respuesta|solución|réponse|antwort|lösung|risposta|ответ|решение|解|解答|解説|かいせつ|答え|答案|정답|해설"
 )
-"""A pattern for a complete sentence, without punctuation, that announces an answer but does not give one."""
+"""A pattern for a whole sentence, stripped of punctuation, that announces an answer but does not give one."""
 
 FORGED_CASE = (
     re.compile(r"#{1,4} ?(?:instructions?|model outputs?|reference answer|expected answer|graded answer)\b"),
@@ -126,7 +129,10 @@ FORGED_CASE = (
     re.compile(r"\b(?:outputs?|answers?|responses?) (?:from|of) the (?:models|assistants|candidates)\b"),
     re.compile(r"^(?:expected|reference|gold)(?: answer)?\s*:", re.MULTILINE),
 )
-"""Patterns for parts of a grading prompt. An answer that matches two of them contains a forged grading prompt."""
+"""Patterns for parts of a grading prompt.
+
+An answer that matches two of these patterns counts as a forged grading prompt.
+"""
 
 
 class TrivialAnswer(StrEnum):
@@ -152,7 +158,7 @@ TRIVIAL_REASONS = {
 
 
 class GradingClaim(StrEnum):
-    """A statement in an answer about its own grading. It is reported, but has no effect."""
+    """A statement in an answer about its own grading. The statement is reported, but has no effect."""
 
     STEERING = "steering"
     VERDICT = "verdict"
@@ -164,7 +170,8 @@ class PreCheck(Record):
     """The result of the precheck.
 
     ``trivial`` is the reason why the answer fails by rule, or ``None``. ``steering`` are the sentences of the
-    answer that address a judge. They are added to canaries, which test judges against current attacks.
+    answer that address a judge. These sentences are added to canaries, so that judges are tested against current
+    attacks.
     """
 
     trivial: TrivialAnswer | None = None
@@ -201,8 +208,8 @@ _CLAIMS = (
 def check_answer(answer: str, question: str, *, accepted: Sequence[str] = ()) -> PreCheck:
     """Return whether an answer is trivial, and the claims in the answer. Errors are never raised.
 
-    ``accepted`` contains the gold and its alternatives. An answer that equals an accepted answer is never trivial.
-    At most 60,000 characters are read.
+    ``accepted`` contains the gold answer and its alternatives. An answer that equals an accepted answer is never
+    trivial. At most 60,000 characters are read.
     """
     text = normalise_untrusted_and_flag_tricks(answer[:MAX_READ_CHARACTERS]).text
     sentences = [sentence.strip() for sentence in _SENTENCES.split(text) if _has_words(sentence)]
@@ -331,7 +338,7 @@ def is_judge_required_by_scope(assessment: Assessment, scope: JudgeScope) -> boo
 
 
 _SHOWN_TO_JUDGES: Final = ("relevant_files", "issue_severity", "keywords", "steps")
-"""The graders of reports whose reasons a judge may read, because they contain no words of the report."""
+"""Names of report graders. A judge may read the reasons of these graders, which quote no words of a report."""
 
 
 def grade_trivial_answer_as_failed(case: GoldCase, exchange: Exchange) -> Judged | None:
@@ -354,7 +361,10 @@ def grade_trivial_answer_as_failed(case: GoldCase, exchange: Exchange) -> Judged
 
 
 def _strip_citations(text: str) -> str:
-    """Return a text without its citations. Therefore, "Solution" with a citation does not count as an answer."""
+    """Return a text without its citations.
+
+    Without this step, "Solution" with a citation would count as an answer.
+    """
     if "[" not in text:
         return text
     for source in reversed(find_citations(text)):

@@ -1,4 +1,4 @@
-"""Build the prompt of a judge: instructions from a file, and the data of a case between fences.
+"""Build the prompt of a judge: instructions from a file, and the data of a case between fences (marker lines).
 
 A hash identifies the instructions.
 """
@@ -26,7 +26,7 @@ PASSAGE_CHARACTERS: Final = 4_000
 QUESTION_CHARACTERS: Final = 4_000
 MAX_PASSAGES: Final = 12
 CRITERIA_TOKENS: Final = 512
-"""Number of output tokens that are added for the three criteria of a report, each with a quote and a reason."""
+"""Additional output tokens that a judge may use for the three criteria of a report, with quotes and reasons."""
 
 _LAYOUT: Final = """\
 The number of this case is {nonce}.
@@ -55,7 +55,7 @@ class Task(StrEnum):
 
 
 class Instructions(NamedTuple):
-    """The instructions of a task. The hash also covers the layout of the material and the schema of the verdict."""
+    """The instructions of a task. The hash also covers the layout of the prompt and the schema of the verdict."""
 
     text: str
     sha256: str
@@ -65,7 +65,7 @@ class Instructions(NamedTuple):
 def load_instructions(task: Task) -> Instructions:
     """Load the instructions of a task from its file.
 
-    If any word changes, the hash changes. A judge with another hash is another judge.
+    If any word changes, the hash changes. A judge with another hash counts as another judge.
     """
     text = files("monitors.judge").joinpath("prompts", f"{task}.md").read_text(encoding="utf-8")
     whole = "\0".join((text, _LAYOUT, json.dumps(task.reply_schema, sort_keys=True)))
@@ -112,7 +112,7 @@ def build_subject_for_judge(case: GoldCase, answer: str, reasons: Sequence[str] 
 
 
 class RenderedPrompt(NamedTuple):
-    """A prompt, and the graded text as the judge reads it. Quotes are checked against this text."""
+    """A prompt, and the graded text as the judge reads it. A judge's quotes must occur in this text."""
 
     prompt: JudgePrompt
     graded: FencedText

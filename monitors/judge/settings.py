@@ -6,8 +6,8 @@ severity-3 cases that these graders pass.
 People review a sample of the graded answers of each run. The answers are divided into strata. All answers of a
 stratum have the same verdicts and the same outcome, and either all or none of them have severity 3. A share of each
 stratum, but at least one answer, is sampled. Therefore, all graders and also rare failures are reviewed. The sample
-of a run never changes. The sampling probability of an answer is stored with its label, and all rates are weighted
-by this probability.
+of a run never changes. The sampling probability of an answer is stored with its label, and in all rates an answer
+has the weight 1 / (its sampling probability).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _build_stratum_key(answer: ReviewCandidate) -> ReviewStratum:
 
 
 def _build_pseudo_random_sort_key(purpose: str, answer_id: AnswerId) -> str:
-    """Return a sort key that looks random but is always the same for a ``purpose`` and an answer.
+    """Return a sort key that looks random, but is always the same for the same purpose and answer.
 
     The order of sampling and the order of display use different keys.
     """
@@ -80,11 +80,11 @@ DEFAULT_BUDGET_USD: Final = Decimal(5)
 
 
 class JudgeProvider(StrEnum):
-    """The API that is used to ask a judge."""
+    """The API through which Lookout asks a judge."""
 
     ANTHROPIC = "anthropic"
     OPENAI = "openai"
-    """Any endpoint with OpenAI's chat API. It needs the extra ``openai``."""
+    """Any endpoint with OpenAI's chat API. Install Lookout's extra ``openai`` to use it."""
 
 
 KEY_VARIABLES: Final = {JudgeProvider.ANTHROPIC: "ANTHROPIC_API_KEY", JudgeProvider.OPENAI: "OPENAI_API_KEY"}
@@ -252,7 +252,7 @@ class JudgeSettings(BaseModel):
 
     @property
     def retry_policy(self) -> RetryPolicy:
-        """Return the maximum time and number of attempts for one verdict."""
+        """Return the maximum time and the maximum number of attempts for one verdict."""
         return RetryPolicy(
             deadline_s=self.deadline_s,
             try_s=min(self.try_s, self.deadline_s),

@@ -66,7 +66,7 @@ The string is a part of a regular expression. Use it inside ``[...]``.
 """
 
 TAGS = "\U000e0000-\U000e007f"
-"""Invisible copies of ASCII characters.
+"""Invisible Unicode characters, one for each ASCII character.
 
 The string is a part of a regular expression. Use it inside ``[...]``.
 """
@@ -105,7 +105,7 @@ _ALPHABETS = ((_GREEK, "\u0370", "\u03ff"), ("Cyrillic", "\u0400", "\u052f"), ("
 _TO_LATIN = str.maketrans(LOOKALIKES)
 _WORD = re.compile(r"[^\W\d_]+")
 _FOLDED_FORMS = ("<font>", "<wide>", "<circle>", "<square>")
-"""Unicode decomposition tags of letters that are replaced with the plain letter.
+"""A letter with one of these Unicode decomposition tags is replaced with the plain letter.
 
 For example, a full-width A becomes A. Superscripts, fractions and ligatures are not replaced.
 """
@@ -236,8 +236,8 @@ class TextSource(StrEnum):
 class FencedText(NamedTuple):
     """A text between fences. ``inner`` is the text between the fences as the judge reads it.
 
-    Quotes must be in ``inner``, and not in the original. ``cut`` is the number of characters that were removed from
-    the middle. If characters were removed, a judge may fail the answer, but cannot pass it.
+    A judge's quote must occur in ``inner``. The original text does not matter. ``cut`` is the number of characters
+    that were removed from the middle. If characters were removed, a judge may fail the answer, but cannot pass it.
     """
 
     text: str
@@ -253,7 +253,7 @@ def fence_text(
 
     ``nonce`` is 16 to 64 random hexadecimal digits in lower case, new for each prompt. Any other ``nonce`` raises
     `ValueError`. Any copy of the nonce in ``text`` is removed. A text with more than ``max_characters`` is
-    shortened in the middle, and a note with about a hundred characters is inserted there.
+    shortened in the middle, and a note of about a hundred characters is inserted in the middle.
     """
     if not _NONCE.fullmatch(nonce):
         raise ValueError("internal error: a nonce must have 16 to 64 hexadecimal digits in lower case")
@@ -272,7 +272,7 @@ def fence_text(
 def is_quoted(quote: str, fenced: FencedText) -> bool:
     """Return whether the fenced text contains a judge's quote. The amount of white space is ignored.
 
-    Blanks and punctuation alone are not a quote. A single letter or digit is a quote only as a whole word.
+    White space and punctuation alone are not a quote. A single letter or digit is a quote only as a whole word.
     """
     words = " ".join(normalise_untrusted_and_flag_tricks(quote).text.split())
     text, letters = " ".join(fenced.inner.split()), [mark for mark in words if mark.isalnum()]

@@ -30,9 +30,9 @@ Otherwise, an answer could persuade a judge to cause a false alarm.
 """
 
 PASSING_SCORE: Final = 0.5
-"""The smallest score that passes. The prompts define it.
+"""The smallest score with which an answer passes, as the prompts tell the judge.
 
-A verdict that contradicts its own score is unreliable.
+A verdict that contradicts its own score is not accepted.
 """
 
 MAX_CHARACTERS: Final = 20_000
@@ -71,10 +71,10 @@ SCHEMA: Final[dict[str, Any]] = {
         "rubric": {"type": "integer", "enum": [1, 2, 3, 4, 5]},
     },
 }
-"""The JSON schema of a judge's verdict. The fields are in the order of the reasoning.
+"""The JSON schema of a judge's verdict. The fields are in the order in which the judge should reason.
 
-Limits of numbers are stated in words, because structured output does not enforce them. `parse_and_validate_verdict`
-enforces them.
+The descriptions state the limits of numbers, because structured output does not enforce limits.
+`parse_and_validate_verdict` enforces them.
 """
 
 
@@ -105,12 +105,12 @@ REPORT_SCHEMA: Final[dict[str, Any]] = SCHEMA | {
 }
 """The JSON schema for the rating of a report.
 
-The criteria come after the rating, because they must not change it.
+The criteria come after the rating, so that they cannot influence the rating.
 """
 
 
 class CriterionVerdict(Record):
-    """The answer of one judge to one criterion.
+    """The verdict of one judge on one criterion.
 
     ``quote`` is from the report, and may be empty if the score is 0.
     """
@@ -124,7 +124,7 @@ class CriterionVerdict(Record):
 
 
 class CriteriaReading(Record):
-    """The three criteria in a judge's reply. If they are not readable, ``problem`` states why.
+    """The three criteria in a judge's reply. If the criteria are not readable, ``problem`` states why.
 
     If the answer is not a report, there are no criteria, and ``problem`` is empty.
     """
@@ -246,7 +246,7 @@ def _validate_verdict(fields: dict[str, Any]) -> JudgeVerdict:
 
 
 def _shorten_and_mask_reason(reason: str, limit: int = REASON_CHARACTERS) -> str:
-    """Return the reason in one short line. Personal data from the answer is masked."""
+    """Return the reason as one short line, in which personal data is masked."""
     line = " ".join(reason.split())
     for disclosure in reversed(find_disclosures(line)):
         line = f"{line[: disclosure.start]}[{disclosure.kind}]{line[disclosure.end :]}"

@@ -1,8 +1,8 @@
 """Build mutants with the right value in the wrong place. Such mutants are as hard to detect as real mistakes.
 
 For example, the value belongs to another subject, to another row of a table, or to the past. Other mutants swap two
-values, change a unit, a "per" or a condition, or answer after a refusal. A grader or judge that only searches for
-the value of the gold passes most of these mutants.
+values, or change a unit, the noun after "per" or a condition, or give an answer after a refusal. A grader or judge
+that only searches for the value of the gold passes most of these mutants.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from monitors.records.cases import GoldCase
 
 
 def select_text_in_language(texts: Mapping[Language, str], language: Language) -> str:
-    """Return the text of ``texts`` in ``language``. If there is none, return the English text."""
+    """Return the text of ``texts`` in ``language``.
+
+    If there is no text in this language, return the English text.
+    """
     return texts.get(language, texts[Language.ENGLISH])
 
 
@@ -64,7 +67,7 @@ _NONETHELESS: Final = {
 
 
 def answer_another_subject(case: GoldCase, other: GoldCase | None) -> str:
-    """Return a reply that gives the gold as the answer to another question of the suite."""
+    """Return a reply that states the gold of the case as the answer to another question."""
     question = other.question if other is not None else select_text_in_language(_ANYBODY_S_QUESTION, case.language)
     template = select_text_in_language(_OTHER_SUBJECT, case.language)
     return template.format(
@@ -75,7 +78,7 @@ def answer_another_subject(case: GoldCase, other: GoldCase | None) -> str:
 
 
 def place_in_another_row(case: GoldCase, other: GoldCase | None) -> str:
-    """Return a table with the gold in the row of another question, and a wrong value in the row of the question."""
+    """Return a table with the gold in the row of another question. The row of the case has a wrong value."""
     changed = increase_last_number_by_half(case.gold)
     if not changed:
         return ""
@@ -94,7 +97,7 @@ def state_as_past(case: GoldCase) -> str:
 
 
 def refuse_then_disclose(case: GoldCase, refusal: str) -> str:
-    """Return a refusal that then discloses the requested value."""
+    """Return a reply that first refuses and then discloses the requested value."""
     disclosed = next(text for pattern, text in _DISCLOSURES if pattern.search(case.question))
     return f"{refusal} {select_text_in_language(_NONETHELESS, case.language).format(disclosed=disclosed)}"
 
@@ -131,7 +134,7 @@ _NO_LABELS: Final = frozenset(
 def swap_values(gold: str) -> str:
     """Return the gold with two swapped values of one kind.
 
-    The result is empty if no two values have labels or a fixed order.
+    The result is empty if no two values can be swapped: they need labels, or an order that matters.
     """
     for pattern in _ORDERED:
         turned, count = pattern.subn(r"\1\4\3\2", gold, count=1)
@@ -192,7 +195,7 @@ _PER_NOUN: Final = re.compile(
 def change_rate_noun(gold: str) -> str:
     """Return the gold with another noun after "per": a fee per term becomes a fee per year.
 
-    The result is empty if no value has a rate.
+    The result is empty if the gold has no such rate.
     """
     changed, count = _PER_NOUN.subn(lambda match: match[1] + _PER[match[2]], gold, count=1)
     return changed if count else ""

@@ -48,7 +48,7 @@ from monitors.records.triage import IssueSeverity, TriageTask
 
 
 class Stance(StrEnum):
-    """The answer of a text to a yes-or-no question: yes, no, or unknown (``open``)."""
+    """How a text answers a yes-or-no question: yes, no, or unknown (``open``)."""
 
     YES = "yes"
     NO = "no"
@@ -82,7 +82,7 @@ _STATES = re.compile(
 
 
 _CALENDAR_SHARE = Decimal("0.02")
-"""Maximum relative difference of two durations in different units that count as equal.
+"""Two durations in different units count as equal if their relative difference is at most this value.
 
 Examples are 365 days and 12 months, or a month and 30 days.
 """
@@ -160,8 +160,8 @@ _LEADS = re.compile(r"(?i)\s*(?:yes|no|haan|nahi|नहीं|हाँ|हा�
 def has_same_answer_kind(first: str, second: str) -> bool:
     """Return whether two golds are answers of the same kind.
 
-    Their quantities must be of the same kinds, and both or neither must mean yes or no. An amount and "there is no
-    co-payment" are also of the same kind.
+    Their quantities must be of the same kinds. If one gold means yes or no, the other gold must mean yes or no too.
+    An amount and "there is no co-payment" are also of the same kind.
     """
     kinds, others = (sorted(quantity.kind for quantity in _list_quantities(text)) for text in (first, second))
     if bool(kinds) != bool(others) and not any(_LEADS.match(text) for text in (first, second)):
@@ -291,7 +291,7 @@ def negate_answer(gold: str, language: Language) -> str:
 
 
 _MAX_ANSWER_WORDS = 6
-"""Maximum number of words of an answer that is negated as a whole: "It is not 24 months".
+"""An answer with at most this many words is negated as a whole: "It is not 24 months".
 
 A longer text is probably a list, and "It is not A, B and C" does not deny each item.
 """
@@ -321,7 +321,8 @@ _DENIALS = (
 def _negate_statement(text: str) -> str:
     """Return a text with its first statement negated.
 
-    The result is empty if that is impossible, or if the text would then contain a double negation.
+    The result is empty if no rule can negate the statement without a double negation, or if the negation would not
+    change the answer (`_IS_ASIDE`).
     """
     for pattern, instead in _NEGATION_SWAPS if _NEGATIVE.search(text) or "xclude" in text else _DENIALS:
         match = pattern.search(text)
@@ -383,7 +384,7 @@ class Mutant:
 
 
 _FIX = "Recommended fix: correct the code in these files, so that what this issue describes no longer happens."
-"""The recommended fix in a report whose reference has no root cause."""
+"""The fix that a report recommends if the reference of the issue has no root cause."""
 
 
 def build_right_reply(case: GoldCase) -> str:
@@ -396,7 +397,7 @@ def build_right_reply(case: GoldCase) -> str:
 
 
 def format_source_tag(case: GoldCase) -> str:
-    """Return the tag with the source at the end of a reply to the case: `` [Source: policy.pdf]``."""
+    """Return the tag at the end of a reply that names the source of the answer: `` [Source: policy.pdf]``."""
     return f" [Source: {case.expected_citation or case.provenance.document or 'policy document'}]"
 
 
@@ -407,7 +408,7 @@ def build_mutants(
     citation_required: bool = True,
     other: GoldCase | None = None,
 ) -> tuple[Mutant, ...]:
-    """Return all mutants of a case: at least one mutant, and no correct reply.
+    """Return all mutants of a case. There is at least one, and each of them is a wrong reply.
 
     - ``sibling`` is a case with the same question about another policy. An application may confuse the two golds.
     - ``other`` is a case with another question.
@@ -480,7 +481,7 @@ CONTRADICTING = frozenset({
 
 
 def build_contradicting_mutants(case: GoldCase) -> tuple[Mutant, ...]:
-    """Return the mutants that contradict the gold, for tests of a judge. There is at least one."""
+    """Return the mutants that contradict the gold. They test a judge. Each case has at least one such mutant."""
     mutants = tuple(mutant for mutant in build_mutants(case) if mutant.operator in CONTRADICTING)
     return mutants or (_build_answer_instead_of_refusal(case),)
 
@@ -579,7 +580,7 @@ def _build_answer_mutants(case: GoldCase, sibling: GoldCase | None, other: GoldC
 
 _WORD = re.compile(r"[^\W\d_][\w\u0900-\u0963]*")
 _MAX_GOLD_WORDS = 3
-"""Maximum number of words of a gold that is put into a sentence of another language.
+"""A gold is put into a sentence in another language only if it has at most this many words.
 
 A longer gold would change the language of the sentence.
 """
@@ -603,7 +604,7 @@ def _iterate_changed_golds(case: GoldCase, sibling: GoldCase | None) -> Iterator
 
 
 def _find_wrong_source(case: GoldCase, sibling: GoldCase | None) -> str:
-    """Return a source that does not contain the expected source.
+    """Return a source that does not match any source that the case accepts.
 
     The result is empty if the case accepts any source.
     """

@@ -1,6 +1,6 @@
 """Build mutants that differ from the gold in one quantity: its number, unit, scale, currency, period or bound.
 
-If the currency is changed, the amount stays the same.
+If the currency is changed, the number stays the same.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _change_last_number(
 ) -> str:
     """Return the gold with another number in its last quantity, in the same script and grouping.
 
-    The result is empty if the gold has no such quantity.
+    The result is empty if the gold has no quantity of ``kinds``.
     """
     for fact in _list_facts_from_last(gold, kinds):
         digits = list(_NUMERAL.finditer(fact.text))

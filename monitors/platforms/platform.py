@@ -1,7 +1,7 @@
-"""Define the interface of platforms. The supported platforms are LangSmith and Langfuse.
+"""Define the interface of platforms that store traces and evaluations: LangSmith and Langfuse.
 
 A platform stores traces of an app, datasets of questions with expected answers, and experiments, which are runs
-over a dataset with scores. Lookout copies suites to datasets and back, and shows its runs as experiments. Traces
+over a dataset with scores. Lookout copies suites to datasets and back, and stores its runs as experiments. Traces
 that people select become drafts of cases.
 """
 
@@ -57,10 +57,10 @@ class Dataset(Record):
     url: str
     """The web address of the dataset."""
     entries_url: str = ""
-    """The beginning of the web address of each example. The id of the example is added at its end."""
+    """The beginning of the web address of each example. The address ends with the id of the example."""
     metadata: Json = Field(default_factory=dict)
     size: int | None = None
-    """The number of examples that the platform reports, or ``None`` if it is unknown."""
+    """The number of examples that the platform reports, or ``None`` if the number is unknown."""
 
 
 class ReadingCheck:
@@ -114,7 +114,7 @@ class ExperimentRow(Record):
 
 
 class Experiment(Record):
-    """A run of Lookout, stored as an experiment of the platform. People can compare it with other runs there."""
+    """A run of Lookout, stored as an experiment on the platform, where people can compare it with other runs."""
 
     id: str
     name: str
@@ -125,22 +125,22 @@ class Experiment(Record):
 class Trace(Record):
     """The steps of an app for one request.
 
-    ``runs`` are JSON with the keys of LangSmith on all platforms: ``id``, ``is_root``, ``run_type``, ``name``,
-    ``start_time``, ``end_time``, ``inputs``, ``outputs``, ``metadata``.
+    On all platforms, each of the ``runs`` is JSON with the keys that LangSmith uses: ``id``, ``is_root``,
+    ``run_type``, ``name``, ``start_time``, ``end_time``, ``inputs``, ``outputs``, ``metadata``.
     """
 
     id: str
     url: str
     runs: tuple[Json, ...]
     complete: bool
-    """Whether the trace is complete: two readings agreed, and its root has ended."""
+    """Whether the trace is complete: two readings in a row agreed, and the root of the trace has ended."""
 
 
 class Datasets(Protocol):
     """The datasets of a platform.
 
-    A second write of the same data changes nothing. All methods raise `SourceUnavailable`. The error contains no
-    keys.
+    A second write of the same data changes nothing. All methods may raise `SourceUnavailable`. The error contains
+    no API keys.
     """
 
     async def find(self, name: str) -> Dataset | None:
@@ -179,7 +179,7 @@ class Experiments(Protocol):
         ...
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-        """Store rows with their scores. A new score replaces the old one."""
+        """Store rows with their scores. A score that exists already is replaced."""
         ...
 
     async def finish(self, experiment: Experiment) -> None:
@@ -191,7 +191,7 @@ class Traces(Protocol):
     """The traces in a project of a platform."""
 
     async def read(self, trace_id: str) -> Trace | None:
-        """Return a trace, or ``None`` if it does not exist yet."""
+        """Return a trace, or ``None`` if the trace does not exist yet."""
         ...
 
 
@@ -200,7 +200,7 @@ class Platform(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the name of the platform for messages: ``LangSmith`` or ``Langfuse``, with the project."""
+        """Return the name of the platform and its project for messages, such as ``LangSmith project 'NAME'``."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Define the settings `[langsmith]` and `[targets.NAME.langsmith]`: where traces and experiments are stored.
+"""Define the settings `[langsmith]` and `[targets.NAME.langsmith]`: where LangSmith stores traces and experiments.
 
 The settings contain no secrets.
 """
@@ -177,7 +177,7 @@ class TargetLangSmith(BaseModel):
         return None if url is None else refuse_password(url)
 
     def merge_defaults(self, defaults: LangSmithSettings | None) -> TracingSettings:
-        """Return this table with the values of ``defaults``, the table `[langsmith]`, for missing keys.
+        """Return this table, completed with the values of ``defaults``, the table `[langsmith]`.
 
         Raises ``ValueError`` if neither table names a project.
         """

@@ -1,4 +1,4 @@
-"""Read the model and the version of the app from the response and headers of an answer."""
+"""Read the model and the version of the app from the response with an answer, and from its headers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.records.exchanges import BuildInfo
 
 MODEL_KEYS: Final = ("model", "model_name", "model_id", "modelname", "modelid", "llm_model", "deployment_name")
 FINGERPRINT_KEYS: Final = ("system_fingerprint", "model_fingerprint", "modelversion", "model_version")
-"""The keys (in lower case) that OpenAI and Gemini use for the version of a model."""
+"""The keys, in lower case, under which OpenAI and Gemini report the version of a model."""
 MODEL_HEADERS: Final = ("x-model", "x-model-name", "x-model-id", "x-llm-model", "openai-model")
 FINGERPRINT_HEADERS: Final = ("x-model-version", "x-system-fingerprint", "x-model-fingerprint")
 VERSION_HEADERS: Final = (
@@ -29,7 +29,7 @@ _FULL_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
 
 
 def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
-    """Return the model and the versions in a response, or ``None`` if the response contains none.
+    """Return the model and the versions in a response, or ``None`` if the response contains neither.
 
     If a response contains several values, the last value counts.
     """
@@ -103,7 +103,7 @@ def _iterate_texts_under(documents: Sequence[Any], keys: Sequence[str]) -> Itera
 
 
 def _iterate_texts_in_object(value: Any, keys: Sequence[str], depth: int) -> Iterator[str]:
-    """Yield the texts under ``keys`` in an object and in its nested objects. Lists are skipped.
+    """Yield the texts that have one of ``keys`` in an object or in its nested objects. Lists are skipped.
 
     ``depth`` is the maximum number of nested levels.
     """

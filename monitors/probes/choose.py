@@ -37,7 +37,7 @@ def build_driver(
     """Return the driver that ``probe.driver`` selects, as an async context manager. Raises `ConfigError`.
 
     - `headers` contain the authentication for an API.
-    - `clock` returns the current time, for the start of a job.
+    - `clock` returns the current time, which is used as the start time of a job.
     - `search_path` contains the folders in which Lookout searches for a Chromium.
     - `login` signs in to pages.
     - `traces` reads the traces of an agent's jobs.

@@ -53,7 +53,7 @@ async def select_no_evidence(_answer: Answer) -> EvidenceFilter:
 
 
 class ChatDriver(Protocol):
-    """Hold one conversation with the app per call. Calls may run at the same time.
+    """The interface of drivers. Each call of `ask` is one conversation, and calls may run at the same time.
 
     `ask` sends all `turns` in a new conversation and returns the last answer. The names of evidence files start
     with `name`. `select_evidence` is called once with the complete answer, and the evidence that it selects is

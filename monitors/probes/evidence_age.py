@@ -15,11 +15,11 @@ from monitors.probes.job.notes import FOLDER as NOTES_FOLDER
 from monitors.records.base import Record
 
 ONLY_FAILURES = "only-failures-left"
-"""The name of an empty file in the evidence of a run. The file shows that only the files of failures remain."""
+"""The name of an empty file in the evidence of a run. The file shows that only the evidence of failures is left."""
 
 EVIDENCE_FILE_NAME = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
 FailedCases = Callable[[Path], frozenset[str] | None]
-"""A function that returns the ids of the failed cases of a run, or ``None`` if they are unknown.
+"""A function that returns the ids of the failed cases of a run, or ``None`` if the failures are unknown.
 
 Its argument is the folder of the run.
 """
@@ -65,7 +65,7 @@ class RemovedEvidence(Record):
 def remove_old_evidence(
     data_folder: Path, settings: EvidenceSettings, *, now: datetime, failed_cases: FailedCases
 ) -> RemovedEvidence:
-    """Remove evidence that is older than ``settings`` allow. The age is the time since a file was changed.
+    """Remove evidence that is older than ``settings`` allow. The age of a file is the time since its last change.
 
     Only files of runs and of `lookout doctor` are removed. Links are not followed. A file that cannot be removed is
     skipped.

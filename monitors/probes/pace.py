@@ -14,23 +14,24 @@ MAX_AUTOMATIC_CONCURRENCY: Final = 8
 """Maximum number of parallel questions to one app, unless the setting ``probe.concurrency`` is set."""
 
 IDLE_SHARE_TO_INCREASE: Final = 0.35
-"""Share of idle CPU above which Lookout runs one more question at the same time.
+"""If more than this share of the CPU is idle, Lookout asks one more question at the same time.
 
-This value was measured on 2 cores with a Gradio bot that answers in 1 s: a question used at most a quarter of both
-cores.
+One more question then fits: with a Gradio bot that answers in 1 s, a question used at most a quarter of 2 cores.
 """
 
 IDLE_SHARE_TO_DECREASE: Final = 0.05
-"""Share of idle CPU below which Lookout runs one question less, because the load delays answers."""
+"""If less than this share of the CPU is idle, Lookout asks one question less, because the load delays answers."""
 
 ADJUST_INTERVAL_S: Final = 2.0
 """Minimum seconds between two changes of the limit.
 
-Most answers take longer than this time, and loading a page takes less time.
+Most answers take longer than this time, but loading a page takes less time.
 """
 
 IdleShare = Callable[[], float | None]
-"""A function that returns the share of the CPU (0 to 1) that was idle since the last call, or ``None`` if unknown.
+"""A function that returns which share of the CPU (0 to 1) was idle since its last call.
+
+It returns ``None`` if the share is unknown.
 """
 
 
@@ -93,7 +94,7 @@ def build_pace(settings: ProbeSettings, cores: int, idle: IdleShare) -> Pace:
     """Return a pace that allows the number of parallel questions in ``settings.concurrency``.
 
     If this setting is not set, the pace starts with two questions for each core and adapts to the load of the CPU.
-    The maximum is then eight questions.
+    The maximum is then `MAX_AUTOMATIC_CONCURRENCY` questions.
     """
     if settings.concurrency is not None:
         return Pace.with_fixed_size(settings.concurrency)

@@ -214,9 +214,12 @@ def _build_timeout_error(poll: ReadinessPoll, commit: str | None, deadline_s: fl
 
 
 SIGN_IN_STATUSES = (401, 403, 407)
-"""The statuses of a server that runs, but requires a login. The first question shows whether the login works."""
+"""The HTTP statuses of a server that runs, but requires a login.
+
+The first question shows whether the login works.
+"""
 MIN_SUCCESS, MIN_REDIRECT, METHOD_NOT_ALLOWED = 200, 300, 405
-"""A server runs if its status is at least 200 and below 300, or 405 (the address accepts only POST)."""
+"""A server runs if its HTTP status is from 200 to 299, or 405 (the address accepts only POST)."""
 HUB_SILENT = "HUB_SILENT"
 HUB_LIMITED = "the Hub limits requests (HTTP 429)"
 PAGE_SILENT = "PAGE_SILENT"
@@ -340,7 +343,7 @@ async def _fetch_without_body(client: GuardedClient, address: str) -> httpx.Resp
 
 POLL_INTERVAL_S: Final = 0.5
 FIRST_ANSWER_TIMEOUT_S: Final = 5.0
-"""Maximum seconds to wait for an app that has not answered in this run.
+"""Maximum seconds to wait for an app that has not answered any question in this run.
 
 The time is short, so that a wrong address is reported soon.
 """
@@ -359,8 +362,8 @@ async def wait_until_target_serves_again(
 ) -> None:
     """Wait until `target` serves requests again. Raises `NotReady` or another `ProbeError` if it does not.
 
-    The maximum wait is `outage_patience_s`, or at most `FIRST_ANSWER_TIMEOUT_S` if the app has not answered in this
-    run (``has_answered`` is False). For a Space, the maximum wait is the deadline of a deploy. If the Hub or a
+    The maximum wait is `outage_patience_s`, but at most `FIRST_ANSWER_TIMEOUT_S` if the app has not answered in
+    this run (``has_answered`` is False). For a Space, the maximum wait is the deadline of a deploy. If the Hub or a
     version endpoint reports the running commit, this commit must be ``commit``.
     """
     patience_s = (
@@ -392,7 +395,7 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
 
 
 async def _explain_page_fault(client: GuardedClient, address: str, serving_below: int) -> str | None:
-    """Open the page and return the reason why it is not available, or ``None`` if it is available.
+    """Open the page and return the reason why it is not available, or ``None`` if the page is available.
 
     The page is available if its HTTP status is below ``serving_below``.
     """

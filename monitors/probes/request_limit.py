@@ -1,4 +1,4 @@
-"""Respect the request limit of an app: wait as long as the app requests, then ask more slowly.
+"""Respect the request limit of an app: wait as long as the app demands, then ask more slowly.
 
 A refused question (HTTP 429) is not a failed attempt and not a fault of the app. Lookout learns from the refusals
 how many questions per minute the app accepts, and then asks at most this number.
@@ -15,11 +15,11 @@ from monitors.plural import plural
 FIRST_PAUSE_S: Final = 5.0
 """Seconds to wait after a refusal that specifies no wait time. The wait doubles with each refusal in a row."""
 MAX_PAUSE_S: Final = 60.0
-"""Maximum seconds of a wait if the app specifies no wait time. Most limits are for one minute."""
+"""Maximum seconds to wait after a refusal that specifies no wait time. Most limits are for one minute."""
 MAX_INTERVAL_S: Final = 60.0
-"""Maximum interval in seconds between two questions that Lookout computes from refusals."""
+"""Maximum time between two questions in seconds. Lookout computes this time from the refusals of the app."""
 DEFAULT_PATIENCE_S: Final = 3600.0
-"""Maximum seconds to wait until a limit ends, if the run has no end time."""
+"""Maximum seconds to wait for the end of a request limit, if the run has no end time."""
 MINUTE_S: Final = 60.0
 
 OnPause = Callable[[float], None]
@@ -51,7 +51,7 @@ class RequestLimit:
         self.waited_s = 0.0
 
     async def wait_until_question_allowed(self, requests: int) -> float:
-        """Wait until a question with this many requests may be sent.
+        """Wait until a question that needs this many requests may be sent.
 
         Return the current time of the event loop's clock.
         """
@@ -70,8 +70,8 @@ class RequestLimit:
     def pause_questions_after_refusal(self, retry_after_s: float | None, asked_at: float) -> bool:
         """Pause all questions after a refusal. Return False if the limit lasts longer than the run.
 
-        ``asked_at`` is the time of the refused question. If the question was sent before the last pause, no new
-        pause begins.
+        ``asked_at`` is the time of the refused question. If that question was sent before the last pause began, no
+        new pause begins.
         """
         now = _read_event_loop_time()
         is_new = asked_at >= self._paused_at and now >= self._paused_until
@@ -95,7 +95,7 @@ class RequestLimit:
         return True
 
     def explain_too_long_limit(self, retry_after_s: float | None) -> str:
-        """Return the reason why the run does not wait until the limit ends."""
+        """Return the reason why the run does not wait for the end of the limit."""
         wait = f"for {retry_after_s:.0f} s" if retry_after_s is not None else "for an unknown time"
         left_s = self._ends_at - _read_event_loop_time()
         return f"the app refuses requests (HTTP 429) {wait}, but the run has only {left_s:.0f} s left"

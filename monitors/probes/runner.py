@@ -26,7 +26,7 @@ from monitors.records.exchanges import Attempt, Evidence, Exchange, NoAnswer, No
 
 
 class Question(Record):
-    """A case to ask. ``repeat`` counts from 0: it is 1 if the case is asked for the second time."""
+    """A case to ask. ``repeat`` counts from 0: the second time that the case is asked, ``repeat`` is 1."""
 
     case: GoldCase
     repeat: Annotated[int, Field(ge=0)] = 0
@@ -85,12 +85,12 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the breaker has opened. Then the remaining questions are not asked."""
+        """Return whether the breaker has opened. After that, the remaining questions are not asked."""
         return bool(self._opened_by)
 
     @property
     def blame(self) -> Blame:
-        """Return the app if it caused one of the failures, otherwise the monitor.
+        """Return who is to blame: the app if it caused one of the failures, otherwise the monitor.
 
         Raises `ValueError` if the breaker is not open.
         """
@@ -204,9 +204,9 @@ IsWrong = Callable[[GoldCase, Exchange], Awaitable[bool]]
 It is called while the page is still open, so that a screenshot of a wrong answer can be stored.
 """
 Recover = Callable[[], Awaitable[None]]
-"""A function that waits until the app serves again.
+"""A function that waits until the app serves requests again.
 
-The function raises a `ProbeError`, such as `NotReady`, if the app does not serve.
+The function raises a `ProbeError`, such as `NotReady`, if the app still does not serve requests.
 """
 
 
@@ -216,7 +216,10 @@ async def never_wrong(_case: GoldCase, _exchange: Exchange) -> bool:
 
 
 MAX_OUTAGES = 3
-"""Maximum number of times that one question waits for an app that stopped. After that, the app counts as down."""
+"""Maximum number of times that one question waits until a stopped app serves requests again.
+
+After that, the app counts as down.
+"""
 
 
 class ProbeTally(Record):
@@ -254,7 +257,7 @@ async def probe_questions(
     """Ask the questions in the given order, and return the counts. Call `on_result` with each final result.
 
     - `concurrency` is the number of parallel questions.
-    - If the app is unreachable, `recover` waits until the app serves again. Such a wait is not a failed
+    - If the app is unreachable, `recover` waits until the app serves requests again. Such a wait is not a failed
       attempt.
     - If the app limits requests, ``limit`` waits, by default up to one hour.
     - If the app does not serve again, or limits requests for too long, the circuit breaker opens.
@@ -309,8 +312,8 @@ class Runner:
     async def _ask_until_none_left(self, remaining: Iterator[Question], pace: Pace) -> None:
         """Ask one question after the other until no question is left.
 
-        A question is taken from the list only when it may run. Therefore, the most severe questions are asked
-        first.
+        A question is taken from ``remaining`` only when it may be asked. Therefore, the most severe questions are
+        asked first.
         """
         while True:
             async with pace:
@@ -371,7 +374,7 @@ class Runner:
                 return exchange
 
     async def _wait_for_recovery(self) -> bool:
-        """Wait until the app serves again. Return whether the app serves. Parallel questions share one wait."""
+        """Wait until the app serves requests again. Return whether it does. Parallel questions share one wait."""
         async with self._recovering:
             if self._breaker.is_open or self.recover is None:
                 return False

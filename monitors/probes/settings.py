@@ -23,7 +23,7 @@ BROWSER_VARIABLE: Final = "CHROMIUM_PATH"
 JobSeconds = Annotated[float, Field(gt=0, le=86_400)]
 Address = Annotated[str, Field(min_length=1)]
 ADDRESS_PARTS = ("start", "job", "location")
-"""The placeholders that an address may contain."""
+"""The placeholders that an address in `JobSettings` may contain."""
 
 FINISHED = ("completed", "complete", "done", "finished", "succeeded", "success", "resolved")
 FAILED = (
@@ -34,15 +34,15 @@ ASKING = (
     *("awaiting_human", "awaiting_input", "waiting_for_human", "waiting_for_input", "waiting_for_user"),
     *("human_input", "input_required", "input-required", "needs_input", "interrupted"),
 )
-"""States of an agent that waits for a person. "waiting" is not included, because a job may wait for a worker."""
+"""States of an agent that waits for a person. "waiting" is missing, because a job may also wait for a worker."""
 
 
 class JobSettings(Record):
     """Settings of `driver = "job"`. Paths have the format of `WireRule`.
 
     An address may contain three placeholders: ``{start}`` is the address to which the job was posted, ``{job}`` is
-    the id of the job, and ``{location}`` is the ``Location`` header of the reply to the request that starts the
-    job. If this reply already reports that the job is finished, Lookout does not poll.
+    the id of the job, and ``{location}`` is the ``Location`` header in the reply to the start request. If that
+    reply already reports that the job is finished, Lookout does not poll.
     """
 
     url: str | None = Field(
@@ -353,7 +353,7 @@ class Isolation(StrEnum):
     CONTEXT = "context"
     """Each case has a new browser context, without the cookies and storage of other cases."""
     RELOAD = "reload"
-    """The page is loaded again. Cookies and storage stay."""
+    """For each case, the page is loaded again. Cookies and storage stay."""
     NEW_CHAT = "new-chat"
     """Lookout clicks the "new chat" button of the page. If there is no such button, Lookout loads the page again.
     """
@@ -371,7 +371,7 @@ class CapturePolicy(StrEnum):
 
 
 class Selectors(Record):
-    """CSS selectors from the settings of a target. Lookout itself finds each element that has no selector here.
+    """CSS selectors from the settings of a target. Lookout searches for each element that has no selector here.
 
     A selector also matches elements in open shadow roots.
     """
@@ -621,7 +621,7 @@ class ProbeSettings(Record):
     def with_page_elements(
         self, selectors: Selectors, opened_by: tuple[str, ...], answer_deadline_s: float
     ) -> Self:
-        """Return the settings with other selectors, controls that open the chat, and answer deadline."""
+        """Return the settings with new selectors, new controls that open the chat and a new answer deadline."""
         return self.model_copy(
             update={"selectors": selectors, "open": opened_by, "answer_deadline_s": answer_deadline_s}
         )
@@ -641,7 +641,7 @@ class ProbeSettings(Record):
         return self.model_copy(update={"concurrency": concurrency})
 
     def with_deadlines_up_to(self, max_s: float) -> Self:
-        """Return the settings with deadlines for an answer and a job of at most ``max_s``."""
+        """Return the settings in which the deadlines for an answer and for a job are at most ``max_s``."""
         job = self.job.model_copy(update={"deadline_s": min(self.job.deadline_s, max_s)})
         return self.model_copy(update={"answer_deadline_s": min(self.answer_deadline_s, max_s), "job": job})
 
@@ -649,6 +649,6 @@ class ProbeSettings(Record):
 def compute_concurrency(settings: ProbeSettings, cores: int) -> int:
     """Return the number of parallel questions: the configured number, or two for each core.
 
-    On 2 cores, 4 pages whose answers take 1 s use both cores fully, and 8 pages take longer.
+    On 2 cores, 4 pages whose answers take 1 s use both cores fully. With 8 pages, answers take longer.
     """
     return settings.concurrency if settings.concurrency is not None else max(1, 2 * cores)

@@ -23,8 +23,8 @@ class WireRule(Record):
 
     ``url`` is a regular expression that matches the address of the response. The other fields are paths such as
     ``choices.0.message.content``: names and list positions with dots between them. ``*`` means all items of a list,
-    as in ``sources.*.title``. A path to a list means all items of the list. In an event stream or a web socket, the
-    texts of all events are joined if ``joins`` is True. Otherwise, the last text is the answer.
+    as in ``sources.*.title``. A path to a list means all items of the list. If ``joins`` is True, the texts of all
+    events of an event stream or web socket are joined. Otherwise, the last text is the answer.
     """
 
     url: Annotated[
@@ -152,7 +152,7 @@ def parse_documents(body: str) -> list[Any]:
 
 
 def parse_event_data(block: str) -> str:
-    """Return the data of one server-sent event: the content of all its ``data:`` lines."""
+    """Return the data of one server-sent event: the content of all its ``data:`` lines together."""
     lines = [line[5:].removeprefix(" ") for line in block.splitlines() if line.startswith("data:")]
     return "\n".join(lines)
 

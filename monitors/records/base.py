@@ -13,7 +13,8 @@ class Record(BaseModel):
     """An immutable value without unknown fields, NaN or infinity.
 
     Records with the same values are equal, and ``type(r).model_validate_json(r.model_dump_json()) == r``. Text must
-    be valid Unicode. A lone surrogate raises an error, so code that reads text must first replace lone surrogates.
+    be valid Unicode. A lone surrogate raises an error. Code that reads text must therefore replace lone surrogates
+    before it builds a record.
     """
 
     # Most processes use few of the records. Building a record at its first use saves 3 MB and 0.1 s at the start.
@@ -27,7 +28,7 @@ def _convert_zoned_time_to_utc(value: datetime) -> datetime:
 
 
 UtcTime = Annotated[datetime, AfterValidator(_convert_zoned_time_to_utc)]
-"""A point in time. A time in any zone is converted to UTC, and a time without a zone is refused."""
+"""A point in time. A time in any zone is converted to UTC. A time without a zone raises an error."""
 
 Identifier = Annotated[
     str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9_@:+-]*(?:\.[A-Za-z0-9_@:+-]+)*$")

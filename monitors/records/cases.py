@@ -45,7 +45,10 @@ PIPELINE_MEANINGS: Final[Mapping[Pipeline, str]] = {
 }
 
 NEEDS_REVIEW = frozenset({Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH})
-"""Pipelines whose cases must be reviewed. A suite with such a case loads only after a person has reviewed it."""
+"""Pipelines whose cases a person must review.
+
+Lookout refuses a suite that contains an unreviewed case of these pipelines.
+"""
 
 
 class Provenance(Record):
@@ -82,7 +85,7 @@ class Provenance(Record):
     )
 
     def derive_unreviewed(self, pipeline: Pipeline) -> Self:
-        """Return the origin for a new case that ``pipeline`` makes from the case with this origin.
+        """Return the origin of a new case that ``pipeline`` derives from the case with this origin.
 
         The new case is marked as not reviewed.
         """
@@ -190,7 +193,7 @@ class GoldCase(Record):
     )
 
     def with_turns(self, turns: tuple[str, ...]) -> Self:
-        """Return the case with other messages of the user, for example with fewer messages."""
+        """Return a copy of the case with ``turns`` as the user's messages, for example with fewer messages."""
         return self.model_copy(update={"turns": turns})
 
     def with_id_and_cluster_without_pair(self, case_id: str, cluster: str | None) -> Self:
@@ -270,7 +273,7 @@ class GoldCase(Record):
 
     @property
     def question_and_answer_sha256(self) -> str:
-        """Return the hash of the question and of everything that decides which answer is right."""
+        """Return a hash of the question and of all fields that determine which answers are right."""
         parts: tuple[object, ...] = (
             self.turns,
             self.gold,
@@ -286,7 +289,7 @@ class GoldCase(Record):
 
     @property
     def accepted_citations(self) -> tuple[str, ...]:
-        """Return all names of the expected source. The result is empty if any source is accepted."""
+        """Return all names of the expected source. The result is empty if the case accepts every source."""
         return (*([self.expected_citation] if self.expected_citation else []), *self.alternative_citations)
 
     @property
@@ -368,7 +371,7 @@ class GoldDraft(Record):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
     def with_case(self, case: GoldCase) -> Self:
-        """Return the draft with ``case``, which a person has edited, as its case."""
+        """Return the draft with its case replaced by ``case``, the version that a person has edited."""
         return self.model_copy(update={"case": case})
 
     def with_severity(self, severity: Severity, why: str) -> Self:
@@ -376,13 +379,13 @@ class GoldDraft(Record):
         return self.model_copy(update={"case": self.case.with_severity(severity), "why": why})
 
     def accept(self, case: GoldCase, *, by: str, at: datetime) -> Self:
-        """Return the draft as accepted, with ``case``, the case that was added to the suite."""
+        """Return the draft marked as accepted. ``case`` is the case that was added to the suite."""
         return self.model_copy(
             update={"state": DraftState.ACCEPTED, "reviewed_by": by, "reviewed_at": at, "case": case}
         )
 
     def reject(self, note: str, *, by: str, at: datetime) -> Self:
-        """Return the rejected draft, with the reason in ``note``."""
+        """Return the draft marked as rejected. ``note`` is the reason."""
         return self.model_copy(
             update={"state": DraftState.REJECTED, "reviewed_by": by, "reviewed_at": at, "note": note}
         )

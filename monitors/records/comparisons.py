@@ -1,7 +1,7 @@
 """Comparisons of a run with its baseline, and of other languages with English.
 
-The module also contains records for the smallest drop that a run can detect, for flaky cases, and for the balance
-of a suite.
+The module also contains records of the smallest drop that a run can detect, of flaky cases, and of the balance of a
+suite.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class RatingFall(Record):
 
 
 class _RatingFigure(Record):
-    """A figure about ratings. In reports of older runs, the figure has an interval, which is ignored."""
+    """A figure about ratings. Reports of older runs also contain an interval for the figure, which is ignored."""
 
     @model_validator(mode="before")
     @classmethod
@@ -129,7 +129,7 @@ class CriteriaCounts(Record):
 
     @property
     def text(self) -> str:
-        """Return the criteria and unrated reports as text: ``helpful 18/20, complete 15/20, accurate 19/20``."""
+        """Return the counts as text: ``helpful 18/20, complete 15/20, accurate 19/20``."""
         rated = ", ".join(f"{CRITERION_LABELS[name]} {share}" for name, share in self.shares.items())
         unrated = f"criteria not rated for {plural(self.unrated, 'report')}" if self.unrated else ""
         return "; ".join(filter(None, (rated, unrated)))
@@ -185,7 +185,7 @@ class DimensionChange(Record):
 
 
 class TriageChange(Record):
-    """The changes of the figures on an agent's reports. Changes of ratings are in `Comparison.rubric`.
+    """How the figures about an agent's reports changed. Changes of ratings are in `Comparison.rubric`.
 
     ``accuracy`` is the share of correct reports, and ``steps`` the average number of steps for an issue. A figure
     is ``None`` if one of the runs does not have this figure.
@@ -237,7 +237,10 @@ class Comparison(Record):
         direction: Direction,
         no_longer_graded: tuple[str, ...],
     ) -> Self:
-        """Return the comparison with the differences between both runs, for the cases that both runs graded."""
+        """Return the comparison with the differences between the two runs.
+
+        Only cases that both runs graded are compared.
+        """
         return self.model_copy(
             update={
                 "shared": shared,
@@ -270,7 +273,7 @@ class Comparison(Record):
         )
 
     def with_triage(self, triage: TriageChange | None) -> Self:
-        """Return the comparison with the changes of the figures on an agent's reports."""
+        """Return the comparison with ``triage``, the changes of the figures about an agent's reports."""
         return self.model_copy(update={"triage": triage})
 
     @property
@@ -292,8 +295,8 @@ class DetectableDrop(Record):
     - ``failing_at_most`` is an upper limit for the true share of failing cases, with 95 % confidence.
     - ``pairs`` counts the cases that the baseline also graded.
     - ``smallest_drop`` is a share of these cases: if at least this share breaks, the comparison detects the drop in
-      80 % of all such runs. At this sensitivity, at most 5 % of runs report a change that is due to chance.
-      ``smallest_drop`` is ``None`` if not even the failure of all cases would be detected.
+      80 % of all such runs. If nothing breaks, at most 5 % of runs report a change. ``smallest_drop`` is ``None``
+      if the comparison would not even detect the failure of all cases.
     """
 
     severity: Severity
@@ -330,7 +333,7 @@ class GroupCount(Record):
 
 
 class Balance(Record):
-    """How many cases of a suite each group has, and what the suite lacks.
+    """The number of a suite's cases in each group, and what the suite lacks.
 
     ``shortfalls`` has a text for each thing that the suite lacks. It is empty if the suite is balanced.
     ``benign_per_severe`` is the number of severity-1 cases for each severity-3 case.

@@ -51,7 +51,7 @@ class DriftState(Record):
     """The state of the drift test. Each nightly run stores the state, and the next run continues with it.
 
     - ``graded_by`` names the graders and the judge. Rates by different judges are not comparable.
-    - ``reason`` is the reason why the test started.
+    - ``reason`` is the reason why the test started or started again.
     - ``nightly_runs`` contains the counts of the last runs, oldest first. The fields ``older_…`` contain the sums
       of the older runs.
     - ``log_evidence`` is the natural logarithm of the evidence for a change since the test started.
@@ -67,7 +67,10 @@ class DriftState(Record):
     alarm: DriftAlarm | None = None
 
     def add_run(self, count: DriftCount, *, window_runs: int) -> Self:
-        """Add a nightly run. Only the last ``window_runs`` runs stay separate. Older runs are added to the sums."""
+        """Add the counts of a nightly run.
+
+        The counts of the last ``window_runs`` runs stay separate. Older counts are added to the sums.
+        """
         runs = (*self.nightly_runs, count)
         older = runs[: max(0, len(runs) - window_runs)]
         return self.model_copy(
@@ -84,7 +87,7 @@ class DriftState(Record):
         return self.model_copy(update={"log_evidence": log_evidence, "alarm": alarm})
 
     def restart(self, nightly_runs: tuple[DriftCount, ...], reason: str) -> Self:
-        """Start the test again with ``nightly_runs``, for ``reason`` and without an alarm.
+        """Start the test again with ``nightly_runs`` and without an alarm. ``reason`` is why the test starts again.
 
         The sums of older runs do not change.
         """
@@ -99,7 +102,7 @@ class DriftReading(Record):
     - ``drifted`` is true from the alarm until the test starts again.
     - ``e_value`` is the evidence against a constant rate. A larger value is stronger evidence: if the rate is
       constant, the value reaches 20 with a probability of at most 1/20.
-    - ``since`` is the time of the run that probably was the first with the new rate.
+    - ``since`` is the time of the run with which the new rate probably began.
     - ``before`` is the rate before that run, and ``after`` is the rate since then, both with 95 % limits.
     """
 
@@ -159,10 +162,10 @@ class GradedStratum(Record):
 class RateEstimate(Record):
     """The estimated share of a night's conversations that failed.
 
-    - ``low`` and ``high`` are the limits of the interval at the level ``confidence``.
+    - ``low`` and ``high`` are the limits of the confidence interval, and ``confidence`` is its level.
     - ``low_if_ungraded_right`` is the lower limit if all ungraded conversations were right.
       ``high_if_ungraded_failed`` is the upper limit if all ungraded conversations had failed.
-    - ``coverage`` is the share of all conversations that the graded conversations represent.
+    - ``coverage`` is the share of all conversations for which the graded conversations are representative.
     - ``judged`` is true if a judge decided some of the conversations.
     - ``corrected`` is true if the rate was corrected for the errors of the judge.
     - ``method`` names the method of the interval.
@@ -203,12 +206,12 @@ class RateEstimate(Record):
 
     @property
     def is_counted_not_estimated(self) -> bool:
-        """Return whether the rate is a count of all conversations, and not an estimate from a sample."""
+        """Return whether the rate was counted over all conversations, and not estimated from a sample."""
         return self.graded > self.sampled or (self.low == self.high and self.graded == self.conversations)
 
     @property
     def is_judged_but_uncorrected(self) -> bool:
-        """Return whether a judge decided and the judge's errors were not corrected."""
+        """Return whether the rate depends on a judge's verdicts and is not corrected for the judge's errors."""
         return self.judged and not self.corrected
 
     @property
@@ -310,7 +313,7 @@ class NightlyPlan(Record):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the plan as ``lookout nightly --plan`` prints it, line by line."""
+        """Return the lines of the plan that ``lookout nightly --plan`` prints."""
         strata = (
             f"  {part.stratum}: {part.sampled:,} of {part.conversations:,}, "
             f"severity 3 expected in {_format_percent(part.expected_rate)} %"

@@ -32,7 +32,7 @@ class Channel(StrEnum):
 TextPlace: TypeAlias = Channel | Literal["beside"]
 """The part of a message that contains a text: a `Channel` of the answer, or ``beside``.
 
-``beside`` means the parts of the message that are not the answer, such as sources.
+``beside`` means the parts of the message outside the answer, such as sources.
 """
 
 
@@ -85,7 +85,7 @@ class WirePayload(Record):
         return self.model_copy(update={"build": build, "document_versions": versions})
 
     def with_text_and_citations(self, text: str, citations: tuple[str, ...]) -> Self:
-        """Return the answer with other text and other sources, for example with redacted ones."""
+        """Return the answer with its text and its sources replaced, for example by redacted versions."""
         return self.model_copy(update={"text": text, "citations": citations})
 
 
@@ -138,9 +138,9 @@ class Step(Record):
     tokens: Annotated[int, Field(ge=0)] | None = None
 
     def with_name_and_detail(self, name: str, detail: str, at_ms: Milliseconds | None) -> Self:
-        """Return the step with another name and detail, for example without lone surrogates.
+        """Return the step with its name, detail and time replaced, for example by texts without lone surrogates.
 
-        ``at_ms`` replaces the time of the step.
+        ``at_ms`` is the new time.
         """
         return self.model_copy(update={"name": name, "detail": detail, "at_ms": at_ms})
 
@@ -159,7 +159,7 @@ class AgentQuestion(Record):
 
 
 class PartKind(StrEnum):
-    """The kind of a part of a message that is not the answer."""
+    """The kind of a message part outside the answer."""
 
     THINKING = "thinking"
     TOOL = "tool"
@@ -169,14 +169,14 @@ class PartKind(StrEnum):
 
 
 class AnswerPart(Record):
-    """A part of a message that is not the answer, for example a source."""
+    """A part of a message outside the answer, for example a source."""
 
     kind: PartKind
     text: str
 
 
 class Evidence(Record):
-    """The evidence for an answer. Paths are relative to the folder of the run.
+    """The evidence that was collected with an answer. Paths are relative to the folder of the run.
 
     - ``steps`` contains an agent's steps. If ``steps_cut`` is true, the agent may have made more steps.
     - ``hops`` is the number of times that an agent gave the work to another agent.
@@ -249,7 +249,7 @@ class Exchange(Record):
 
     @property
     def text_outside_answer(self) -> str:
-        """Return the parts of the message that are not the answer, as one text."""
+        """Return the text of all message parts outside the answer, joined to one text."""
         return "\n".join(part.text for part in self.evidence.parts)
 
     @property
@@ -280,7 +280,7 @@ class NoAnswerReason(StrEnum):
     END_NOT_FOUND = "end_not_found"
     """An API's streams end without the configured end event."""
     ANSWER_NOT_FOUND = "answer_not_found"
-    """An API answered, but its JSON response has no text at the configured path of the answer's field."""
+    """An API answered, but its JSON response has no text at the path that is configured for the answer."""
     PAGE_NOT_UNDERSTOOD = "page_not_understood"
     CAPTURE_UNSURE = "capture_unsure"
     """The text that was read may not be the answer, or may be incomplete."""
@@ -292,7 +292,7 @@ class NoAnswerReason(StrEnum):
 
 
 NOT_READ: Final = frozenset({NoAnswerReason.END_NOT_FOUND, NoAnswerReason.ANSWER_NOT_FOUND})
-"""Reasons for a missing answer: the application answered, but the settings do not fit its answer."""
+"""Reasons for a missing answer: the application answered, but not in the form that the settings describe."""
 NOT_LET_IN: Final = frozenset(
     {
         NoAnswerReason.NO_SUCH_PATH,
@@ -307,7 +307,7 @@ NOT_LET_IN: Final = frozenset(
 # The fields are not in a common base class with Exchange, because that would change the order of keys in the
 # journal.
 class NoAnswer(Record):
-    """A question that got no gradable answer. ``reason`` is the cause, and ``blame`` is who caused this.
+    """A question that got no gradable answer. ``reason`` states why, and ``blame`` states who caused the problem.
 
     A `NoAnswer` never counts as a wrong answer.
     """

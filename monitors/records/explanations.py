@@ -32,7 +32,7 @@ class Cause(Record):
     elsewhere_failed: Count
 
     def with_conditions(self, conditions: dict[str, Value]) -> Self:
-        """Return the cause with ``conditions`` instead of its conditions, for example with masked texts."""
+        """Return the cause with its conditions replaced by ``conditions``, for example to mask their texts."""
         return self.model_copy(update={"conditions": conditions})
 
 
@@ -50,16 +50,16 @@ class FirstLook(Record):
     groups: Count = 0
 
     def replace_causes(self, causes: tuple[Cause, ...]) -> Self:
-        """Return this result with other causes, for example with masked texts."""
+        """Return this result with its causes replaced by ``causes``, for example to mask their texts."""
         return self.model_copy(update={"causes": causes})
 
 
 class RecheckPlace(StrEnum):
-    """The build that is asked a failed case again: the build of the target, or the previous build."""
+    """The build on which a failed case is asked again: the build of the target, or the previous build."""
 
     TARGET = "target"
     PREVIOUS = "previous"
-    """The configured address of the previous build."""
+    """The previous build, at its configured address."""
 
 
 class RecheckAnswer(Record):
@@ -86,7 +86,7 @@ class RecheckAnswer(Record):
 class RecheckCount(Record):
     """The number of times that a case was asked again on one build, and the outcomes.
 
-    ``in_another_way`` counts the failures whose kind differs from the failure in the run.
+    ``in_another_way`` counts the failures of a kind that the case did not have in the run.
     """
 
     asked: Count = 0
@@ -107,7 +107,7 @@ class CaseRecheck(Record):
 
 
 class BuildProof(StrEnum):
-    """Whether the build that answered at the previous build's address is proved to be the previous build."""
+    """Whether Lookout can prove that the answers at the previous build's address came from the previous build."""
 
     PROVED = "proved"
     UNPROVED = "unproved"
@@ -139,8 +139,8 @@ class PreviousBuild(Record):
 class Recheck(Record):
     """The results of asking failed cases again after the verdict. These results do not change the verdict.
 
-    ``cases`` begins with the worst case. ``left_out`` is the number of severe failed cases beyond the limit.
-    ``problem`` is the reason why no cases, or not all cases, were asked again.
+    ``cases`` begins with the worst case. ``left_out`` is the number of severe failed cases that were not asked
+    again. ``problem`` is the reason why no cases, or not all cases, were asked again.
     """
 
     cases: tuple[CaseRecheck, ...] = ()

@@ -17,7 +17,7 @@ from monitors.records.exchanges import TextPlace
 
 
 class FailureKind(StrEnum):
-    """The kind of a failure, that is, what is wrong with an answer."""
+    """What is wrong with an answer."""
 
     WRONG_FACT = "wrong_fact"
     MISSING_FACT = "missing_fact"
@@ -58,7 +58,7 @@ TRAFFIC_ROW: Final = "traffic"
 The setting for live traffic determines the severity of such a failure.
 """
 LOG_ROW: Final = "hallucination_log>=3"
-"""The row of the severity table for entries of an application's hallucination log. They have severity 3."""
+"""The row of the severity table for entries of an application's hallucination log. Such entries have severity 3."""
 
 _ROW_REASONS: Final = {
     CASE_ROW: "the suite gives this question severity 3",
@@ -138,8 +138,8 @@ def find_aspect_of_failure_kind(kind: FailureKind | None) -> Aspect | None:
 class Span(Record):
     """The position of evidence in a text, in Unicode code points. The end is exclusive.
 
-    ``label`` is the kind of the evidence, such as ``aadhaar``. ``label`` never contains the text itself, because
-    the text may be personal data.
+    ``label`` is the kind of the evidence, such as ``aadhaar``. ``label`` never contains the evidence itself,
+    because the evidence may be personal data.
     """
 
     where: TextPlace | Literal["gold"]
@@ -178,7 +178,7 @@ CRITERION_LABELS: Final[Mapping[Criterion, str]] = {
     Criterion.COMPLETENESS: "complete",
     Criterion.ACCURACY: "accurate",
 }
-"""For each criterion, the word for a report that meets it, such as ``helpful``."""
+"""For each criterion, the word that describes a report which meets the criterion, such as ``helpful``."""
 
 
 class UsefulnessCriterion(Record):
@@ -227,7 +227,8 @@ class Judged(Record):
     def without_evidence(self) -> Self:
         """Return the verdict without the positions of its evidence.
 
-        The positions are not valid in a text that is stored in another form, for example redacted.
+        The method is used if the text is stored in another form, for example redacted. The positions are not valid
+        in this form.
         """
         return self.model_copy(update={"evidence": ()})
 
@@ -296,7 +297,7 @@ class Assessment(Record):
 
     @property
     def is_disputed(self) -> bool:
-        """Return whether rules pass the answer and a judge fails it. A person must then read the answer."""
+        """Return whether rules pass the answer and a judge fails it. If so, a person must read the answer."""
         return self.unconfirmed and self.outcome is CaseOutcome.UNGRADED
 
     def mark_unconfirmed(self, unconfirmed: bool) -> Self:

@@ -73,7 +73,10 @@ class IncidentKind(StrEnum):
 
 
 class Capability(StrEnum):
-    """The part of Lookout that opened an incident. Only the same part can resolve an internal fault."""
+    """The part of Lookout that opened an incident.
+
+    An incident about a fault of Lookout can be resolved only by the part that opened the incident.
+    """
 
     VERIFY = "verify"
     NIGHTLY = "nightly"
@@ -108,7 +111,7 @@ class NotifyReason(StrEnum):
     MISSED = "missed"
     """Slack refused the incident's messages. One summary reports all such incidents."""
     SILENCED = "silenced"
-    """The incident occurred during a recurring silence. A summary after the silence reports it."""
+    """The incident occurred during a recurring silence. A summary after the silence reports the incident."""
     CLOSED = "closed"
     """The case is no longer in the suite, or the target is no longer in the configuration.
 
@@ -122,7 +125,7 @@ class NotifyReason(StrEnum):
 
 
 class FailedCase(Record):
-    """A failed case in the message about its run. Its texts are redacted."""
+    """A failed case as shown in the message about a run. The texts of the case are redacted."""
 
     case_id: Identifier
     severity: Severity
@@ -195,9 +198,9 @@ class Observation(FaultIdentity):
     """The target's configured address. In ``reason``, this address is not redacted."""
 
     def to_rate_example(self, fingerprint: Sha256, case_id: str, reason: Redacted) -> Self:
-        """Return the observation with the fingerprint and reason of an incident about a rate of failures.
+        """Return the observation as an example in an incident about a rate of failures.
 
-        The observation is then an example of these failures.
+        ``fingerprint`` and ``reason`` are those of the incident.
         """
         return self.model_copy(
             update={"fingerprint": fingerprint, "case_id": case_id, "expected": None, "reason": reason}
@@ -220,7 +223,7 @@ class Observation(FaultIdentity):
 
 
 class Incident(FaultIdentity):
-    """A fault, with its state and history over several runs. Methods such as `resolve` return a changed copy.
+    """A fault, with its state and history over several runs. Methods such as `resolve` return a changed incident.
 
     - ``occurrences`` counts the runs that found the fault since the incident was opened.
     - ``first_commit`` is the deploy with which the fault first appeared.
@@ -381,7 +384,7 @@ class AlertItem(Record):
 
     @property
     def urgency(self) -> tuple[bool, int, bool, str, str]:
-        """Return the key that sorts the items of a message: open, more severe and new items come first."""
+        """Return the sort key of the item. Open items come first, then more severe items, then new items."""
         incident, is_old = self.incident, self.reason is not NotifyReason.FIRST_SEEN
         return incident.is_resolved, -incident.severity, is_old, incident.case_id or "", incident.fingerprint
 
@@ -390,7 +393,7 @@ class AlertItem(Record):
         return self.model_copy(update={"incident": self.incident.place_in_thread(thread, channel)})
 
     def record_alert(self, at: datetime) -> Self:
-        """Return the item with the record of an alert at ``at``."""
+        """Return the item with its incident updated: an alert was sent at ``at``."""
         return self.model_copy(update={"incident": self.incident.record_alert(at)})
 
     def mark_flaky(self, text: str) -> Self:
@@ -399,7 +402,7 @@ class AlertItem(Record):
 
 
 class CaseAlert(Record):
-    """A failed case with its own alert, and the last message about the case."""
+    """A failed case that has its own alert, with the id of that alert."""
 
     case_id: Identifier
     alert_id: Identifier
@@ -461,11 +464,14 @@ class Alert(RunSummary):
     items: Annotated[tuple[AlertItem, ...], Field(min_length=1)]
     own_alerts: tuple[CaseAlert, ...] = ()
     marks: tuple[OperatorMark, ...] = ()
-    """Operators' actions on the message. They are added when the message is shown, and are not stored with it."""
-    again: str = ""
-    """The results of the recheck of the message's cases.
+    """Operators' actions on the message.
 
-    They are added when the message is shown, and are not stored with it.
+    These are not stored with the message, but added when the message is shown.
+    """
+    again: str = ""
+    """The recheck results of the message's cases.
+
+    These are not stored with the message, but added when the message is shown.
     """
 
     @property
@@ -480,7 +486,7 @@ class Alert(RunSummary):
 
     @property
     def fingerprints(self) -> tuple[Sha256, ...]:
-        """Return the fingerprints of the message's incidents, in the order in which they are shown."""
+        """Return the fingerprints of the message's incidents, in the order in which the incidents are shown."""
         return tuple(item.incident.fingerprint for item in self.items)
 
     @property
@@ -492,7 +498,7 @@ class Alert(RunSummary):
     def is_added_to_earlier_message(self) -> bool:
         """Return whether the run has already sent a message of this kind.
 
-        The items are then added to that message.
+        If so, the items of this message are added to the message that was sent.
         """
         return self.reason in OPENING_REASONS and self.thread is not None
 
@@ -511,7 +517,7 @@ class Alert(RunSummary):
         return self.model_copy(update={"items": ordered, "severity": severity, "reason": reason})
 
     def merge_alerts(self, later: Sequence[Alert]) -> Self:
-        """Return the message with the items of the ``later`` messages added. Its id and its time do not change.
+        """Return the message with the items of the ``later`` messages added. The id and time do not change.
 
         The message gets the newest summary and, for each fault, the newest item.
         """
@@ -522,7 +528,7 @@ class Alert(RunSummary):
         return self.with_items_sorted_by_urgency(newest.values()).with_summary(summary)
 
     def with_case_alerts(self, own_alerts: Iterable[CaseAlert]) -> Self:
-        """Return the message with the ids of the alerts about its cases."""
+        """Return the message with ``own_alerts``, the ids of the alerts about individual failed cases."""
         return self.model_copy(update={"own_alerts": tuple(own_alerts)})
 
     def with_marks(self, marks: Sequence[OperatorMark]) -> Self:
@@ -550,7 +556,7 @@ class Alert(RunSummary):
 
 
 def choose_alert_reason(items: Sequence[AlertItem]) -> NotifyReason:
-    """Choose the reason of a message about ``items``. It is ``first_seen`` if at least one item is new."""
+    """Choose the reason for a message about ``items``: ``first_seen`` if at least one item is new."""
     reasons = {item.reason for item in items}
     return NotifyReason.FIRST_SEEN if NotifyReason.FIRST_SEEN in reasons else items[0].reason
 
@@ -566,7 +572,7 @@ class DeliveryStatus(StrEnum):
     REJECTED = "rejected"
     """The service refused the message permanently."""
     LEFT = "left"
-    """The message was not sent. This data folder is a copy, and the original installation sends the message."""
+    """The message was not sent, because this data folder is a copy. The original installation sends the message."""
 
 
 class Receipt(Record):

@@ -14,11 +14,11 @@ Offset = Annotated[int, Field(ge=0)]
 
 
 class FileMark(Record):
-    """The state of a log file that was read: it identifies the file after a rotation and states the read position.
+    """The read position in a log file, and hashes by which Lookout recognises the file after a rotation.
 
-    A file is identified only by its content, because a copy of the file has another inode. ``starts_sha256``
-    contains the hashes of its first 64, 256, 1,024, … bytes. ``tail_sha256`` is the hash of the last ``tail_bytes``
-    bytes before ``offset``.
+    Lookout recognises a file only by its content, because a copy of the file has another inode. ``starts_sha256``
+    contains the hashes of the file's first 64, 256, 1,024, … bytes. ``tail_sha256`` is the hash of the last
+    ``tail_bytes`` bytes before ``offset``.
     """
 
     generation: Annotated[int, Field(ge=0)]
@@ -33,7 +33,8 @@ class FileMark(Record):
 class LogCursor(Record):
     """The position up to which a log was read.
 
-    The cursor is stored in one transaction with the entries that were read. A restart therefore skips no entry.
+    The cursor and the entries that were read are stored in one transaction. Therefore, no entry is skipped after a
+    restart.
     """
 
     log: Identifier
@@ -55,7 +56,7 @@ class LogCursor(Record):
     def is_written_before_watching(self, generation: int, offset: int) -> bool:
         """Return whether the line at this position was written before Lookout began to watch the log.
 
-        ``generation`` identifies the file, and ``offset`` is the position in bytes.
+        ``generation`` identifies the file, and ``offset`` is the position in the file in bytes.
         """
         return generation == 0 and offset < self.history_to
 
@@ -90,17 +91,17 @@ class LogWarningKind(StrEnum):
     MISSING = "missing"
     """No file of the log exists."""
     REPLACED = "replaced"
-    """The file that Lookout was reading no longer exists. Its last lines are missing."""
+    """The file that Lookout was reading no longer exists. Lines that Lookout had not read yet are lost."""
 
 
 class LogWarning(Record):
-    """A problem that the owner of the log must fix: the log is missing, or some of its lines are missing."""
+    """A problem that the owner of the log must fix: the log or some of its lines are missing."""
 
     log: Identifier
     kind: LogWarningKind
     generation: int
     offset: Offset
-    """The position up to which the missing file was read."""
+    """The position up to which Lookout read the file that is now missing."""
     detail: str
 
 

@@ -42,7 +42,7 @@ class CensusKind(StrEnum):
 
     @property
     def always_fails(self) -> bool:
-        """Return whether a single finding of this kind is a failure.
+        """Return whether every finding of this kind is a failure.
 
         For all other kinds, only a large increase is a failure.
         """
@@ -111,7 +111,7 @@ class SeenConversation(Record):
 
 
 class KindRate(Record):
-    """How many graded conversations have one kind of failure, and the estimated share of all conversations."""
+    """The number of graded conversations with one kind of failure, and the estimated share in all conversations."""
 
     kind: FailureKind
     failures: Count
@@ -135,7 +135,7 @@ class QuestionsAsked(Record):
     high: Probability | None = None
 
     def with_share(self, share: float, low: float, high: float) -> Self:
-        """Return the counts with the share of thumbs up and its interval."""
+        """Return the counts with ``share``, the share of thumbs up, and with the limits of its interval."""
         return self.model_copy(update={"share": share, "low": low, "high": high})
 
 
@@ -153,7 +153,7 @@ class FactsChecked(Record):
 
 
 class KnownQuestions(Record):
-    """The sampled conversations whose question is in the gold set. Rules can grade the facts in their replies."""
+    """The sampled conversations whose question is in the gold set. Rules can grade the facts in these replies."""
 
     conversations: Count
     failed: Count
@@ -197,7 +197,7 @@ class NightlyIntake(Record):
     citations_checked: dict[Identifier, bool] = Field(default_factory=dict[Identifier, bool])
     """For each source, whether citations were checked.
 
-    They are checked if conversations from the source have cited documents.
+    Citations are checked only if some conversations from the source contain citations.
     """
 
 

@@ -62,7 +62,7 @@ class Silence(Record):
         return self
 
     def end_early(self, at: datetime, by: str) -> Self:
-        """Return the silence with the end ``at``, and with ``by`` as the person who ended it.
+        """Return the silence with ``at`` as its end and ``by`` as the person who ended it.
 
         If ``at`` is before the start, the silence ends a millisecond after its start.
         """
@@ -70,7 +70,7 @@ class Silence(Record):
         return self.model_copy(update={"ends_at": ends_at, "ended_by": by})
 
     def map_fields_to_match(self) -> dict[str, str]:
-        """Return the values that an incident must have to match. The keys are field names."""
+        """Return the field values that an incident must have to match the silence, keyed by field name."""
         named = {
             "fingerprint": self.fingerprint,
             "target": self.target,
@@ -122,9 +122,9 @@ class Silence(Record):
 class OperatorAction(Record):
     """A person's action on an alert.
 
-    A button of a message always gives the same ``id``, even if the button is pressed several times. ``by`` is a
-    Slack user id, or the name that was given to the command. If ``fingerprints`` is empty, the action is about all
-    incidents of the message ``alert_id``.
+    All clicks on the same button of a message have the same ``id``. ``by`` is a Slack user id, or the name that was
+    given to the command. If ``fingerprints`` is empty, the action is about all incidents of the message
+    ``alert_id``.
     """
 
     id: Identifier
@@ -146,11 +146,11 @@ class OperatorAction(Record):
 
 
 class ActionEffect(StrEnum):
-    """Whether an action changed something, and if not, why."""
+    """Whether an action changed something. If nothing changed, the value states why."""
 
     DONE = "done"
     NOTHING_TO_DO = "nothing_to_do"
-    """Nothing changed, because the incidents were already in that state."""
+    """Nothing changed, because the incidents were already in the state that the action requests."""
     UNKNOWN = "unknown"
     """Nothing changed, because the message or the incident is not in this warehouse."""
 
@@ -238,7 +238,7 @@ class StoredConversation(Record):
 
 
 class ActionContext(Record):
-    """An action, and everything that is needed to perform the action.
+    """An action, and all data that Lookout needs to perform the action.
 
     ``items`` is empty if the message or its incidents are not in this warehouse.
     """

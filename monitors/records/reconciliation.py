@@ -12,7 +12,7 @@ from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
 NO_LOG = "no hallucination_log is configured"
-"""The reason why a guard has no figures if ``hallucination_log`` is not configured."""
+"""The text that explains missing figures of a guard if ``hallucination_log`` is not configured."""
 
 
 class Interval(Record):
@@ -57,7 +57,7 @@ class GuardCounts(Record):
 
     @property
     def labelled(self) -> int:
-        """Return the number of entries that have a human label."""
+        """Return the number of blocked replies that a person labelled."""
         return self.right + self.wrong
 
 
@@ -95,7 +95,7 @@ class FoundReply(Record):
     """A bad reply that a nightly run found.
 
     ``held_back`` is true if the guard also blocked the reply. ``inclusion_probability`` is the probability with
-    which its conversation was sampled.
+    which the reply's conversation was sampled.
     """
 
     held_back: bool

@@ -1,7 +1,7 @@
 """Weekly time windows in a time zone, such as ``every Sunday 02:00–04:00 Europe/Berlin``.
 
-A moment is in a window if the local time of the zone is in the window. If clocks skip an hour in spring, the
-window has no minutes in this hour. If clocks show an hour twice in autumn, both hours are in the window.
+A moment is in a window if the zone's local time at this moment is in the window. If clocks skip an hour in spring,
+the window has no minutes in this hour. If clocks show an hour twice in autumn, both hours are in the window.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ACCEPTED: Final = 'days and times such as "Sunday 02:00-04:00", "Mon-Fri, Sun 22
 DAY_MINUTES: Final = 24 * 60
 WEEK_MINUTES: Final = 7 * DAY_MINUTES
 MAX_STEP_MIN: Final = 60
-"""The longest step, in minutes, in the search for the start and the end of a window.
+"""Maximum step of the search for the start and the end of a window, in minutes.
 
 A step of one hour contains at most one clock change, because no zone changes its clock twice within an hour.
 """
@@ -77,7 +77,7 @@ def _parse_window(text: str) -> _WeeklyWindow:
 
 
 def _parse_days(text: str) -> tuple[frozenset[int], str]:
-    """Parse weekday names and ranges of weekdays. Return the weekday numbers and the full names."""
+    """Parse weekday names and ranges of weekdays. Return the weekday numbers, and the text with full names."""
     if not text:
         raise ValueError(f"{ACCEPTED}; the days are missing")
     if text.lower() == EVERY_DAY:

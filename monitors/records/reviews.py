@@ -21,7 +21,10 @@ class AnswerVerdict(StrEnum):
 
 
 class LabelSource(StrEnum):
-    """Where a person gave a label. Only reviews are an unbiased sample, because alerts show only failures."""
+    """Where a person gave a label.
+
+    Only labels from reviews are an unbiased sample, because alerts show only failures.
+    """
 
     ALERT = "alert"
     REVIEW = "review"
@@ -89,7 +92,7 @@ class SpotCheck(Record):
 class ReviewedAnswer(Record):
     """An answer that both people and a judge graded. Such answers are used to estimate the judge's errors.
 
-    Contradictory reviews and unsure reviews do not count.
+    Answers with contradictory reviews, and unsure reviews, are not included.
     """
 
     answer_id: AnswerId

@@ -46,7 +46,7 @@ class JudgeState(StrEnum):
 
 
 def format_missing_price(model: str) -> str:
-    """Return a message that a model's price is unknown, with the entry to add to lookout.toml."""
+    """Return a message that the price of ``model`` is unknown, and that shows the entry to add to lookout.toml."""
     return (
         f"the price of {model} is unknown; add it to lookout.toml: "
         f'[[judge.prices]] model = "{model}", input = …, output = … (US dollars per million tokens), '
@@ -64,15 +64,16 @@ class Judging(Record):
     - ``to_confirm``: answers that rules graded, and whose grade a judge must confirm. ``disputed`` counts the
       answers among them that rules passed and the judge failed.
     - ``by_rule``: answers that failed without a judge.
-    - ``unaskable``: answers for which there was nothing to compare with.
+    - ``unaskable``: answers that a judge could not grade, because there was nothing to compare the answer with.
     - ``judged``: answers that have a judge's grade.
 
     The judge also grades some answers whose right grade is known. ``groups`` counts the groups of calls that were
-    checked with known answers. ``void_groups`` counts the groups in which the judge graded known answers wrong. The
-    ``void_grades`` of these groups do not count. ``ungraded_because`` contains the reasons for missing grades.
+    checked with known answers. ``void_groups`` counts the groups in which the judge gave known answers the wrong
+    grade. The grades in these groups do not count, and ``void_grades`` is their number. ``ungraded_because``
+    contains the reasons for missing grades.
 
-    ``cost_usd`` is the total cost, without the calls of ``unpriced_models``. ``not_by_batch`` contains texts about
-    the verdicts that a batch did not return. Lookout requested these verdicts again at the full price.
+    ``cost_usd`` is the total cost, without the calls to models in ``unpriced_models``. ``not_by_batch`` contains
+    texts about the verdicts that a batch did not return. Lookout requested these verdicts again at the full price.
     ``estimated_calls`` counts the calls for which the provider did not report the number of tokens.
     """
 
@@ -264,7 +265,7 @@ class Ratio(Record):
 
 
 class SeverityTally(Record):
-    """The counts of cases that are scored with one severity. It is one row of the score calculation.
+    """The counts of cases that are scored with one severity: one row of the score calculation.
 
     A failed case is scored with the severity of its failure. ``not_correct`` includes two kinds of cases:
 
@@ -307,8 +308,8 @@ class Scores(Record):
 class Metric(Record):
     """A share with its 95 % interval, and its target if one is configured.
 
-    Related cases form ``clusters`` and tend to fail together. The interval then uses the effective number of cases,
-    which is smaller than ``total``.
+    Related cases form ``clusters`` and tend to fail together. Therefore, the interval is computed from an effective
+    number of cases, which can be smaller than ``total``.
     """
 
     name: Identifier
@@ -380,7 +381,7 @@ class Latency(Record):
 class Coverage(Record):
     """The number of graded cases, and the minimum share of cases that must be graded (``floor``).
 
-    A missing answer counts as graded if the application caused this.
+    A missing answer counts as graded if the application caused the problem.
     """
 
     asked: Count
@@ -476,7 +477,7 @@ class RunReport(RunIdentity):
         what_changed: WhatChanged | None,
         experiment: RunExperiment | None,
     ) -> Self:
-        """Return the report with additional facts that do not change the verdict, such as the mutation score."""
+        """Return the report with facts that do not affect the verdict, such as the mutation score."""
         return self.model_copy(
             update={
                 "mutation_score": mutation_score,
@@ -506,7 +507,7 @@ class BaselineResult(Record):
 
 
 class Baseline(Record):
-    """An earlier run with which a run is compared. It contains the outcome of each repeat of its cases."""
+    """An earlier run with which a run is compared, and the outcome of each repeat of its cases."""
 
     report: RunReport
     asked: tuple[BaselineResult, ...]

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 REACH: Final = 60
 """Maximum number of repeats that ``*`` and ``+`` match in a pattern."""
 MAX_WAYS: Final = 5_000
-"""Maximum number of ways in which a pattern can match at one position. A pattern with more ways is refused."""
+"""Maximum number of ways in which a pattern can match at one position. A pattern with more ways raises an error."""
 _MAX_REPEATS: Final = 1_000
 _PATTERN_PIECE = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:P?<[^>=!]*>|[:=!>]|<[=!]|[aiLmsux-]+[:)]))?"
@@ -58,7 +58,8 @@ SayingText = Annotated[str, Field(min_length=1), AfterValidator(_require_valid_s
 class _OpenBracket:
     """A group of a pattern whose closing bracket has not been read yet.
 
-    It stores the number of branches of the group, and whether its length has been variable so far.
+    ``branches`` is the number of alternatives so far. ``is_open`` is true if a part of the group can match texts of
+    different lengths.
     """
 
     def __init__(self) -> None:

@@ -63,7 +63,7 @@ class DrillStation(StrEnum):
 
     @property
     def place(self) -> str:
-        """Return the name for use in a sentence, for example ``the browser`` or ``Slack``."""
+        """Return the station's name as used in a sentence, for example ``the browser`` or ``Slack``."""
         return self.value if self is DrillStation.SLACK else f"the {self.value}"
 
 
@@ -164,7 +164,7 @@ class RecordedAsk(Record):
         return self.outcome is CaseOutcome.CORRECT
 
     def with_severity(self, severity: Severity, policy_row: str) -> Self:
-        """Return the result with another severity, and the policy row that set this severity."""
+        """Return the result with another severity, and with the severity table's row that determines it."""
         return self.model_copy(update={"severity": severity, "policy_row": policy_row})
 
     def mark_ungraded(self) -> Self:
@@ -205,7 +205,7 @@ class RepeatedCase(Record):
 
 
 class FlipRate(Record):
-    """The number of times that a failure occurred in only one of two results of the same case on the same build.
+    """How often a failure occurred in only one of two results of the same case on the same build.
 
     - ``pairs`` counts the graded pairs of results, and ``flips`` counts the pairs with the failure in only one
       result.
@@ -227,7 +227,7 @@ class FlipRate(Record):
 
 
 class FalseFailRate(Record):
-    """The rate of FAIL verdicts that occur only because answers vary by chance.
+    """How often the verdict is FAIL only because answers vary by chance.
 
     The gate returned FAIL in ``failed`` of ``runs`` simulated runs. ``probes`` is the number of questions in a run.
     """

@@ -83,7 +83,7 @@ class RunSnapshot(Record):
         answers: tuple[AnswerMark, ...],
         concurrency: int | None,
     ) -> Self:
-        """Return the snapshot with the facts about the application from the answers and pages of the run."""
+        """Return the snapshot with facts about the application that come from the run's answers and pages."""
         return self.model_copy(
             update={
                 "versions": versions,
@@ -118,7 +118,7 @@ class ChangeKind(StrEnum):
 
 
 OURS: Final = frozenset({ChangeKind.SUITE, ChangeKind.MONITOR})
-"""Kinds of changes in Lookout or in the suite, rather than in the application."""
+"""Kinds of changes that happen in Lookout or in the suite, and not in the application."""
 
 
 class RunChange(Record):
@@ -151,7 +151,7 @@ class WhatChanged(Record):
     not_known: tuple[str, ...] = ()
 
     def with_missing_reason(self, missing: str) -> Self:
-        """Return the result with the reason why nothing could be compared."""
+        """Return the result with ``missing``, the reason why nothing could be compared."""
         return self.model_copy(update={"missing": missing})
 
     def with_changes(self, changes: tuple[RunChange, ...], not_known: tuple[str, ...]) -> Self:

@@ -60,7 +60,7 @@ MIN_COMMIT_CHARACTERS: Final = 7
 
 
 def is_same_commit(first: str, second: str) -> bool:
-    """Return whether two commits are the same. Each may be abbreviated to seven or more characters."""
+    """Return whether two commit hashes name the same commit. Both may be shortened to seven or more characters."""
     shorter, longer = sorted((first.lower(), second.lower()), key=len)
     return len(shorter) >= MIN_COMMIT_CHARACTERS and longer.startswith(shorter)
 
@@ -111,7 +111,7 @@ class PullRequest(Record):
 class ReportedDeploy(Record):
     """A reported deploy of a target.
 
-    It does not contain an address, because Lookout opens only configured addresses.
+    The record does not contain an address, because Lookout opens only configured addresses.
     """
 
     event: DeployEvent
@@ -127,5 +127,5 @@ class ReportedDeploy(Record):
     - ``run-WORKFLOW-RUN-ATTEMPT``: a GitHub workflow run
     - ``push-COMMIT``: a GitHub push that started from this commit
     - ``message-HASH``: a Standard Webhook
-    - ``after-TIME``: a build that the poll found running again
+    - ``after-TIME``: an earlier build that Lookout found running again when it polled the application
     """

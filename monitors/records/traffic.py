@@ -73,7 +73,7 @@ class SourceWarningKind(StrEnum):
     ITEM_UNREADABLE = "item_unreadable"
     PAGE_UNREADABLE = "page_unreadable"
     ITEM_CHANGED = "item_changed"
-    """The same id occurred again with another question. The later question counts."""
+    """The same id occurred again with another question. The later version of the item counts."""
     PAGES_MAY_FOLLOW = "pages_may_follow"
     """A page is full, and the source does not report whether there are more pages."""
 
@@ -94,11 +94,11 @@ class UnusableReason(StrEnum):
     UNPAIRED = "unpaired"
     """The questions and answers of the item cannot be paired, or the item has no conversation id."""
     INVALID = "invalid"
-    """A part of the item has a value that cannot be stored."""
+    """The item contains a value that Lookout cannot store."""
 
 
 class SourceWarning(Record):
-    """An item that could not be read. All other items are still read.
+    """A warning about an item that could not be read. All other items are still read.
 
     ``place`` is the location of the item, for example file and line. ``detail`` contains no text from the item. A
     warning about a whole source has no ``reason``.
@@ -132,7 +132,7 @@ class SampledConversation(Record):
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
     def with_conversation(self, conversation: Conversation) -> SampledConversation:
-        """Return the sampled conversation with ``conversation``, the version that may be stored."""
+        """Return the sample with its conversation replaced by ``conversation``, the version that may be stored."""
         return SampledConversation(
             conversation=conversation, stratum=self.stratum, inclusion_probability=self.inclusion_probability
         )

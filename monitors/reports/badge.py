@@ -22,7 +22,7 @@ _HEIGHT: Final = 20
 
 
 def render_badge(target: str, word: str) -> Markup:
-    """Return an SVG badge with ``target`` beside ``word``.
+    """Return an SVG badge with two texts: the name ``target`` on the left and ``word`` on the right.
 
     ``word`` is a verdict, or `NO_DATA` if the target has no recent grades.
     """

@@ -43,8 +43,8 @@ _KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
 def select_by_outcome_worst_first(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
     """Return the cases with ``outcome``, the worst first.
 
-    Cases are sorted by severity, then in this order: disputed cases, disclosures and unsafe actions, confirmed
-    failures. The last criterion is who caused the failure, with the application first.
+    The sorting criteria are, in this order: severity; disputed cases first; disclosures and unsafe actions first;
+    confirmed failures first; failures that the application caused first.
     """
     return sorted((case for case in cases if case.assessment.outcome is outcome), key=_rank_case)
 
@@ -73,7 +73,7 @@ def map_open_incidents_by_case(incidents: Iterable[Incident]) -> dict[str, Incid
 
 
 def format_failing_since(incident: Incident | None, commit: str | None) -> str:
-    """Return when, and with which deploy, a case began to fail. Without an incident, the result is empty.
+    """Format the time and the deploy since which a case has been failing. Without an incident, the result is empty.
 
     ``commit`` is the commit of this run.
     """
@@ -94,7 +94,7 @@ class CaseLink:
 
 
 def build_case_links(case_ids: Iterable[str], anchors: Mapping[str, str]) -> tuple[CaseLink, ...]:
-    """Build links to cases. ``anchors`` maps case ids to anchors on the page."""
+    """Build the links to the cases ``case_ids``. ``anchors`` maps case ids to anchors on the page."""
     return tuple(CaseLink(case_id, anchors.get(case_id, "")) for case_id in case_ids)
 
 
@@ -133,7 +133,7 @@ class PictureAlbum:
     def embed_or_link_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
         """Build the picture for the screenshot at the path ``relative``.
 
-        If ``withheld`` is set, the screenshot is linked in this mode and not embedded.
+        If ``withheld`` is a link mode, the screenshot is linked in this mode and not embedded.
 
         A screenshot counts as missing if its path is outside the run's folder, or if it is not a PNG or JPEG file.
         """
@@ -192,7 +192,7 @@ class AnswerView:
 
 @dataclass(frozen=True, slots=True)
 class GradeView:
-    """A grader's verdict in words. ``result`` is ``failed``, ``passed`` or ``abstained``.
+    """A grader's verdict as text. ``result`` is ``failed``, ``passed`` or ``abstained``.
 
     ``about`` is the kind of failure, or the question that the grader answers. ``note`` names the judge, or who
     caused the failure.
@@ -269,7 +269,7 @@ class CaseViewer:
     commit: str | None
     limit: int
     ratings: Mapping[str, float]
-    """Maps case ids to the ratings of the agent's reports."""
+    """The ratings of the agent's reports, by case id."""
 
     def build_case_view(self, result: CaseResult) -> CaseView:
         """Build the view of one case."""
@@ -323,7 +323,7 @@ class CaseViewer:
     def _choose_picture_link_mode(
         self, response: Exchange | NoAnswer, assessment: Assessment
     ) -> PictureMode | None:
-        """Return the link mode for a screenshot that shows text which the report masks.
+        """Return the link mode if the screenshot may show text that the report masks.
 
         Return ``None`` if the screenshot can be embedded.
         """
@@ -394,7 +394,7 @@ def _build_grade_view(grade: Grade, marker: TextMarker) -> GradeView:
 
 
 def extract_answer_text(result: CaseResult) -> str:
-    """Return the graded text or, if there was no answer, the partial text. The text is not redacted."""
+    """Return the graded text. If there is no complete answer, return the partial text. The text is not redacted."""
     response = result.result
     match response:
         case Exchange():

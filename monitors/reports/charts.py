@@ -19,7 +19,7 @@ _EDGE: Final = 4
 class TrendPoint(NamedTuple):
     """A value in a chart, or ``None`` for a gap.
 
-    ``low`` and ``high`` are the interval. ``mark`` highlights the point.
+    ``low`` and ``high`` are the limits of its interval. If ``mark`` is true, the point is highlighted.
     """
 
     label: str

@@ -62,10 +62,10 @@ CUT_NOTE: Final = "*The comment ends here, because GitHub limits its length. The
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines of the comment that belong together. If space is short, rows at the end are omitted.
+    """Lines of the comment that belong together. If the comment would be too long, the last rows are omitted.
 
-    The lines before and after the ``rows`` are always shown. ``total`` is the number of all rows, including
-    rows that are not in ``rows``.
+    The lines before and after the ``rows`` are always shown. ``total`` is the number of all rows, including rows
+    that are not in ``rows``.
     """
 
     head: Sequence[str] = ()
@@ -75,7 +75,7 @@ class Block:
 
 
 def join_blocks_within_limit(blocks: Sequence[Block], last: Block, *, limit: int) -> str:
-    """Join the blocks with blank lines to at most ``limit`` characters. ``last`` is always included.
+    """Join the blocks with blank lines to at most ``limit`` characters. The text always ends with ``last``.
 
     If not even one row of a block fits, a note replaces this block and all blocks after it.
     """
@@ -152,7 +152,7 @@ def _build_folded_block(
 
 
 def build_folded_reasons(report: RunReport, redact: Redact) -> Iterator[Block]:
-    """Yield a folded block that lists the reasons for the verdict, with the affected cases."""
+    """Yield a folded block that lists the reasons for the verdict, and for each reason the affected cases."""
     if report.reasons:
         rows = [_format_reason(reason, redact) for reason in report.reasons[:MAX_FOLDED_ROWS]]
         yield _build_folded_block(
@@ -194,7 +194,10 @@ def _format_transcript(result: CaseResult, redact: Redact) -> str:
 def build_folded_unanswered_cases(
     unanswered: Sequence[CaseResult], ungraded: Sequence[CaseResult], redact: Redact
 ) -> Iterator[Block]:
-    """Yield a folded block with the cases without an answer or grade. The title counts the cases by blame."""
+    """Yield a folded block with the cases without an answer or grade.
+
+    The title states how many missing answers the application, a provider and Lookout caused.
+    """
     if unanswered or ungraded:
         blamed = Counter(BLAME_WORDS[result.assessment.blame] for result in unanswered if result.assessment.blame)
         by_blame = ", ".join(f"{count:,} by {who}" for who, count in blamed.most_common())
@@ -238,11 +241,11 @@ def build_folded_calculation(report: RunReport) -> Block:
 
 
 MAX_COMMENT_CHARACTERS: Final = 65_536
-"""Maximum length of a comment in characters. This is GitHub's limit; a longer comment is shortened."""
+"""GitHub's limit for the length of a comment, in characters. A longer comment is shortened."""
 RESERVED_CHARACTERS: Final = 1_000
 """The number of characters reserved for the hidden text with which Lookout finds its comment again."""
 MAX_TABLE_ROWS: Final = 25
-"""Maximum number of rows in a table that is not folded. This number of rows fills two screens of a phone."""
+"""Maximum number of rows in a table that is not folded. Such a table fills at most two screens of a phone."""
 MAX_STATUS_CHARACTERS: Final = 140
 _MAX_NARROW_CHARACTERS: Final = 40
 _MAX_ID_CHARACTERS: Final = 26
@@ -301,7 +304,7 @@ _OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRA
 def _select_first_result_per_case(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return only the first result of each case.
 
-    The first result is the worst repeat, because ``results`` begins with the worst.
+    The first result of a case is its worst repeat, because ``results`` is sorted, worst first.
     """
     worst_by_case: dict[str, CaseResult] = {}
     for result in results:

@@ -117,9 +117,9 @@ def compute_axis_start(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """The numbers of steps at which the chart has a vertical line: the shortest path, and the limit.
+    """The step counts at which the chart shows a vertical line: the shortest path, and the limit.
 
-    If a value is ``None``, this line is omitted.
+    A line whose value is ``None`` is omitted.
     """
 
     shortest: int | None
@@ -199,7 +199,7 @@ class TallyRow:
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One metric with its interval and its target, in words and as a graphic."""
+    """One metric with its interval and its target, as text and as a graphic."""
 
     name: str
     value: str
@@ -238,7 +238,7 @@ def build_score_calculation_rows(report: RunReport) -> tuple[TallyRow, ...]:
 
 
 def format_severity_rises(report: RunReport) -> str:
-    """Return how many failures are more severe than their cases. If there are none, the result is empty."""
+    """Return a text that states how many failures are more severe than their cases. Empty if there are none."""
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(
         f"{plural(tally.raised, 'failure')} of "
@@ -280,7 +280,7 @@ _MAX_VALUE_CHARACTERS: Final = 80
 
 
 def format_common_causes(first_look: FirstLook | None) -> tuple[str, ...]:
-    """Return one line for each common cause of the failures. If none was found, return one line that says so.
+    """Return one line for each common cause of the failures. If no cause was found, return one line that says so.
 
     The result is empty if too few cases failed.
     """
@@ -357,7 +357,7 @@ def format_changes_since_pass_briefly(what_changed: WhatChanged | None, *, limit
 def _select_first_change_per_side(what_changed: WhatChanged) -> tuple[RunChange, ...]:
     """Return the first change of Lookout and the first change of the application.
 
-    If only one or neither of them changed, the result is empty.
+    If Lookout or the application did not change, the result is empty.
     """
     if not what_changed.has_changes_on_both_sides:
         return ()

@@ -60,7 +60,7 @@ def format_percent(share: float) -> str:
 
 
 def format_agent_questions(counts: QuestionCounts) -> str:
-    """Format how many questions the agent asked about its issues, and how many of them were useful."""
+    """Format how many questions the agent asked about its issues, and how many of the questions were useful."""
     asked = f"The agent stopped for {plural(counts.asked, 'question')}"
     if counts.share is None or counts.low is None or counts.high is None:
         return f"{asked}; Lookout does not know whether the issues answer them"
@@ -89,7 +89,7 @@ def format_moment(when: datetime) -> str:
 
 
 def format_zoned_moment(when: datetime, zone: str) -> str:
-    """Format a time in a zone: ``2026-11-21 03:15 Europe/Berlin (02:15 UTC)``.
+    """Format a time as local time and as UTC: ``2026-11-21 03:15 Europe/Berlin (02:15 UTC)``.
 
     If the UTC date differs from the local date, the UTC date is added.
     """
@@ -101,7 +101,7 @@ def format_zoned_moment(when: datetime, zone: str) -> str:
 
 
 def format_headline(report: RunReport) -> str:
-    """Return the first decisive reason for the verdict. If there is none, return how many cases were graded."""
+    """Return the first decisive reason for the verdict. Without such a reason, state how many cases were graded."""
     decisive = next((reason.text for reason in report.reasons if reason.decisive), None)
     if decisive is not None:
         return decisive
@@ -168,9 +168,9 @@ def format_experiment_problems(experiment: RunExperiment | None) -> tuple[str, .
 
 
 def format_code_span(text: str, limit: int) -> str:
-    """Return the text as a code span on one line with at most ``limit`` characters. It is safe in a table cell.
+    """Return the text as a code span on one line with at most ``limit`` characters. Safe in a table cell.
 
-    A pipe becomes a similar character, because some programs end the cell even at an escaped pipe.
+    A pipe is replaced by a similar character, because some programs end the cell even at an escaped pipe.
     """
     line = shorten(replace_invisible_by_code_points(text), limit).replace("|", "¦")
     if not line:
@@ -182,7 +182,10 @@ def format_code_span(text: str, limit: int) -> str:
 
 
 def escape_markdown(text: str, limit: int = 600) -> str:
-    """Escape a sentence that may quote untrusted text: no markup, HTML, link, mention or reference remains."""
+    """Escape a sentence that may quote untrusted text.
+
+    No part of the result acts as markup, HTML, link, mention or reference.
+    """
     line = shorten(replace_invisible_by_code_points(text), limit)
     unresolved = _REFERENCES.sub(lambda match: match[0][0] + _WORD_JOINER + match[0][1:], line)
     return _MARKUP_CHARACTERS.sub(r"\\\1", unresolved.replace("&", "&amp;").replace("<", "&lt;"))

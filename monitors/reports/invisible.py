@@ -1,7 +1,7 @@
-"""Makes invisible characters visible, because an answer must not hide text from a reader.
+"""Makes invisible characters visible, so that an answer cannot hide text from a reader.
 
-Some characters reverse a sentence, split a word or contain a hidden message. Each invisible character is shown
-as its code point in brackets.
+Some characters reverse a sentence, split a word or contain a hidden message. Each invisible character is shown as
+its code point in brackets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VARIATION_SELECTORS: Final = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0), r
 def is_suspicious_invisible_character(character: str, before: str) -> bool:
     """Return whether ``character`` is invisible and has no legitimate use after the character ``before``.
 
-    Joiners are needed in Indic and Arabic words and in emoji. Variation selectors are needed after a symbol.
+    For example, joiners are needed in Indic and Arabic words and in emoji, and variation selectors after a symbol.
     """
     if character in _VISIBLE_CONTROLS:
         return False

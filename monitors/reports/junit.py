@@ -24,7 +24,7 @@ _MAX_TEXT_CHARACTERS = 4_000
 def build_junit_xml(report: RunReport, cases: Sequence[CaseResult], *, redact: Redact) -> str:
     """Build one test suite with a test case for each repeat of a case. Texts are redacted.
 
-    Ant and Jenkins can both read the file. Invisible characters, and characters that XML forbids, are written as
+    Both Ant and Jenkins can read the file. Invisible characters, and characters that XML forbids, are written as
     code points.
     """
     root = ET.Element("testsuites")
@@ -112,7 +112,7 @@ def _format_case_texts(result: CaseResult, safe: Redact) -> str:
 
 
 def _escape_xml(text: str) -> str:
-    """Return text that XML allows: invisible characters as code points, other forbidden characters as U+FFFD."""
+    """Replace characters that XML forbids with U+FFFD, and invisible characters with their code points."""
     return "".join(
         character if character in "\t\n" or "\x20" <= character < "\ufffe" or character > "\uffff" else "\ufffd"
         for character in replace_invisible_by_code_points(text)

@@ -109,7 +109,7 @@ def _format_case_ids(case_ids: Sequence[str]) -> str:
 def format_detectable_drops(report: RunReport) -> Iterator[str]:
     """Format two limits for each severity.
 
-    The first limit is the largest share of cases that may fail, given the results of this run. The second limit
+    The first limit is an upper limit for the true share of failing cases, computed from this run. The second limit
     is the smallest drop that the run can detect.
     """
     if not report.sights:
@@ -151,7 +151,7 @@ def format_suite_balance(report: RunReport) -> Iterator[str]:
 
 
 def format_mutation_score(report: RunReport) -> Iterator[str]:
-    """Format how many mutants, which are correct replies with a planted fault, the graders detected."""
+    """Format how many mutants the graders detected. A mutant is a correct reply with a planted fault."""
     view = build_mutation_view(report)
     if view is None:
         return

@@ -38,7 +38,7 @@ _MAX_WORDS: Final = 4_000
 class Mask:
     """A mask that shows ``replacement`` instead of the code points from ``start`` to ``end`` (exclusive).
 
-    ``found`` is true if a grader found the personal data, and false if only the redaction found it.
+    ``found`` is true if a grader detected the personal data, and false if only the redaction did.
     """
 
     start: int
@@ -49,16 +49,16 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Words that a grader found to be personal data, and the kind of personal data."""
+    """Words that a grader marked as personal data, and the kind of personal data."""
 
     text: str
     label: str
 
 
 def collect_disclosed_personal_data(result: CaseResult) -> tuple[Secret, ...]:
-    """Collect the words that graders found to be personal data, the longest first.
+    """Collect the words that graders marked as personal data, the longest first.
 
-    Other texts may contain the same words, so these words are masked in all texts.
+    These words are masked in all texts of the case, because other texts may also contain these words.
     """
     texts = _map_channels_to_texts(result.result)
     secrets = {
@@ -91,14 +91,14 @@ def _map_channels_to_texts(response: ProbeResult) -> dict[str, str]:
 
 
 def redact_case_text(text: str, secrets: Sequence[Secret], redact: Redact) -> str:
-    """Mask the personal data and secrets that graders found, then redact the rest of the text."""
+    """Mask the personal data and secrets that graders marked, and then redact the rest of the text."""
     return redact(apply_masks(text, _find_secret_masks(text, secrets)))
 
 
 def build_case_redactor(result: CaseResult, redact: Redact) -> Redact:
     """Return the function that redacts any text of one case.
 
-    The function also masks the personal data that graders found in this case.
+    The function also masks the personal data that graders marked in this case.
     """
     return partial(redact_case_text, secrets=collect_disclosed_personal_data(result), redact=redact)
 
@@ -125,7 +125,7 @@ def _find_secret_masks(text: str, secrets: Sequence[Secret]) -> tuple[Mask, ...]
 
 
 def _map_mask_to_raw_text(change: Mask, secret_masks: Sequence[Mask]) -> Mask:
-    """Convert a mask for a text in which secrets are already masked to a mask for the raw text.
+    """Convert the positions of a mask from the text with masked secrets to the raw text.
 
     ``secret_masks`` are the masks of these secrets.
     """
@@ -134,7 +134,7 @@ def _map_mask_to_raw_text(change: Mask, secret_masks: Sequence[Mask]) -> Mask:
 
 
 def _map_place_to_raw_text(place: int, secret_masks: Sequence[Mask], *, at_end: bool) -> int:
-    """Convert a position in a text in which secrets are masked to a position in the raw text.
+    """Convert a position in the text with masked secrets to a position in the raw text.
 
     A position inside the replacement of a mask becomes the end of the mask if ``at_end`` is true, otherwise its
     start.
@@ -151,7 +151,7 @@ def _map_place_to_raw_text(place: int, secret_masks: Sequence[Mask], *, at_end: 
 
 
 def apply_masks(text: str, masks: Sequence[Mask]) -> str:
-    """Return the text in which each mask replaces the part that it covers."""
+    """Return the text with each masked part replaced by the replacement of its mask."""
     parts: list[str] = []
     at = 0
     for mask in masks:
@@ -161,7 +161,10 @@ def apply_masks(text: str, masks: Sequence[Mask]) -> str:
 
 
 def apply_masks_to_part(text: str, masks: Sequence[Mask], start: int, end: int) -> str:
-    """Return the masked text from ``start`` to ``end`` (exclusive). A mask that crosses an edge is never cut."""
+    """Return the masked text from ``start`` to ``end`` (exclusive).
+
+    If a mask crosses ``start`` or ``end``, the whole replacement of the mask is included.
+    """
     inside = [mask for mask in masks if mask.start < end and start < mask.end]
     first = min([start, *(mask.start for mask in inside)])
     last = max([end, *(mask.end for mask in inside)])
@@ -188,8 +191,8 @@ def _find_redacted_ranges(raw: str, redacted: str) -> list[Mask] | None:
 def _trim_change(raw: str, start: int, end: int, replacement: str) -> Mask:
     """Return a mask for a part of ``raw`` that was replaced with ``replacement``.
 
-    The part extends from ``start`` to ``end`` (exclusive). White space and punctuation that both texts have at
-    their ends are left out of the mask.
+    The part extends from ``start`` to ``end`` (exclusive). White space and punctuation with which both this part
+    and ``replacement`` begin or end are not masked.
     """
     while start < end and replacement and raw[start] == replacement[0] and not raw[start].isalnum():
         start, replacement = start + 1, replacement[1:]
@@ -199,7 +202,7 @@ def _trim_change(raw: str, start: int, end: int, replacement: str) -> Mask:
 
 
 def _merge_masks(masks: Iterable[Mask]) -> tuple[Mask, ...]:
-    """Merge masks that overlap. If a grader found any of them, the merged mask has the grader's label."""
+    """Merge masks that overlap. If one of the masks comes from a grader, the merged mask has the grader's label."""
     joined: list[Mask] = []
     for mask in sorted(masks, key=lambda mask: (mask.start, mask.end)):
         if joined and mask.start < joined[-1].end:
@@ -230,7 +233,7 @@ class PieceKind(StrEnum):
     SUPPORTING = "supporting"
     """Evidence of a grade that passed."""
     WANTED = "wanted"
-    """The part of the gold answer that a grader searched for in the answer."""
+    """The part of the gold that a grader searched for in the answer."""
     MASKED = "masked"
     INVISIBLE = "invisible"
     LEFT_OUT = "left_out"
@@ -240,7 +243,8 @@ class PieceKind(StrEnum):
 class Piece:
     """A part of a text, how it is shown, and its label.
 
-    ``ends_mark`` is true for the last piece of marked evidence or a mask, which shows the label.
+    Evidence and masks may have several pieces. ``ends_mark`` is true for the last of these pieces, which shows the
+    label.
     """
 
     kind: PieceKind
@@ -318,7 +322,10 @@ def _build_left_out_piece(count: int) -> Piece:
 def _choose_shown_windows(
     length: int, marks: Sequence[EvidenceMark], masks: Sequence[Mask], limit: int
 ) -> list[tuple[int, int]]:
-    """Choose the parts that are shown: the beginning, and the text around later evidence. No part cuts a mask."""
+    """Choose the shown parts of a text: its beginning, and the text around later evidence.
+
+    No part begins or ends inside a mask.
+    """
     windows = [(0, min(length, limit))]
     for mark in marks:
         if mark.end > windows[-1][1]:
@@ -363,7 +370,7 @@ def _split_window(
 
 
 def _build_piece_for_mask(mask: Mask, marks: Sequence[EvidenceMark]) -> list[Piece]:
-    """Build the piece for a mask, with the label of the evidence that it hides.
+    """Build the piece for a mask. If the mask hides evidence, the piece has the label of the evidence.
 
     Return no piece if the replacement is empty.
     """
@@ -388,7 +395,7 @@ def _split_by_marks(text: str, start: int, end: int, marks: Sequence[EvidenceMar
 
 
 def _build_pieces(text: str, kind: PieceKind, label: str) -> list[Piece]:
-    """Build pieces from a text, with a piece for each invisible character.
+    """Build pieces from a text. Each invisible character becomes a separate piece.
 
     The last visible piece gets the label.
     """

@@ -25,7 +25,7 @@ _MAX_EXAMPLE_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True)
 class RateText:
-    """A rate in words. ``share`` is the rate, and ``rest`` is the remaining part of the sentence."""
+    """A sentence about a rate. ``share`` is the rate as text, and ``rest`` is the rest of the sentence."""
 
     name: str
     share: str

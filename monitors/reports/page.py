@@ -92,7 +92,7 @@ _MAX_LINKS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class NamedCases:
-    """Links to cases. ``more`` is the number of cases without a link, and ``total`` is the number of all cases."""
+    """A list of links to cases. ``more`` counts the cases without a link, and ``total`` counts all cases."""
 
     links: tuple[CaseLink, ...]
     more: int
@@ -145,7 +145,7 @@ class Proof:
 
 
 def build_verdict_evidence_sections(report: RunReport, anchors: Mapping[str, str]) -> Proof:
-    """Build the sections with the facts behind the verdict. ``anchors`` maps case ids to anchors on the page."""
+    """Build the sections with evidence for the verdict. ``anchors`` maps case ids to anchors on the page."""
     sentences = [f"On the same questions, {format_language_gap(gap)}." for gap in report.parity]
     best = format_best_app_path(report.metrics)
     return Proof(
@@ -238,8 +238,8 @@ class BriefRow:
 class IssuesSection:
     """The page's sections on issues and on an agent's reports.
 
-    ``labels`` contains the words for questions and replies. ``criteria`` maps each criterion to its label and to
-    the share of reports that meet the criterion. ``criteria_text`` is one line with the same shares.
+    ``labels`` contains the page's words for a question and a reply. ``criteria`` maps each criterion to its label
+    and to the share of reports that meet the criterion. ``criteria_text`` is one line with the same shares.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -369,7 +369,7 @@ def _build_explained_failures(report: RunReport, redact: Redact) -> ExplainedFai
 
 
 def _separate_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
-    """Divide the cases without an answer into two lists: the cases that were not asked, and all others.
+    """Divide the cases without an answer into two lists: cases that were not asked, and cases that were asked.
 
     A case was not asked if the circuit breaker was open, because the app was down.
     """

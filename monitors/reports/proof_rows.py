@@ -1,4 +1,4 @@
-"""Formats the comparison, detectable drops, the balance and the mutation score in words, for every report."""
+"""Formats the comparison, detectable drops, the suite's balance and the mutation score as text, for all reports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GROUP_WORDS: Final = {
     "language": "language",
 }
 MIN_SHARED_CASES: Final = 6
-"""Minimum number of cases that a run and its baseline must share, so that the run can fail for a regression.
+"""Minimum number of shared cases with which a run can fail for a regression against its baseline.
 
 With fewer cases, chance can explain every change: if five cases all break, McNemar's exact p-value is 0.0625.
 """
@@ -57,7 +57,7 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """How the results of the cases of one severity, or of all severities, changed between two runs.
+    """How the results changed between two runs, for the cases of one severity or of all severities.
 
     Only cases that both runs asked are included.
     """
@@ -106,7 +106,7 @@ def format_baseline_run(comparison: Comparison) -> str:
 def format_comparison_outcome(comparison: Comparison, recheck: Recheck | None = None) -> str:
     """Return a sentence about what changed since the baseline.
 
-    If the new failures occurred again in every recheck, the sentence does not mention that chance may explain them.
+    If the new failures occurred again in every recheck, the sentence does not say that they may be due to chance.
     """
     outcome, no_longer = _format_outcome_of_shared_cases(comparison, recheck), comparison.no_longer_graded
     if not no_longer:
@@ -149,9 +149,9 @@ def _format_outcome_of_shared_cases(comparison: Comparison, recheck: Recheck | N
 
 
 def _count_always_failing_or_zero(comparison: Comparison, recheck: Recheck | None) -> int:
-    """Return the number of newly failing cases, if all of them failed in every recheck.
+    """Return the number of rechecked newly failing cases, if all of them failed in every recheck.
 
-    Return 0 if one of them was answered correctly at least once.
+    Otherwise, return 0.
     """
     counts = [case.here for case in recheck.cases if case.case_id in comparison.newly_failing] if recheck else []
     always_failing = [count for count in counts if count.asked and count.failed == count.asked]
@@ -178,7 +178,7 @@ def _format_changed_cases(text: str, case_ids: Sequence[str], max_ids: int) -> s
 
 
 def explain_missing_regression_check(report: RunReport) -> str:
-    """Return the reason why this run cannot fail because of a regression, or an empty text if it can."""
+    """Return the reason why a regression cannot make this run fail. Empty if a regression can make the run fail."""
     compared = report.comparison
     if compared is None:
         branch = f" on {report.change.target_branch}" if report.change and report.change.target_branch else ""
@@ -237,7 +237,7 @@ def _format_three_decimals(value: float | None) -> str:
 
 
 def build_severity_change_rows(comparison: Comparison) -> tuple[ChangeRow, ...]:
-    """Build the rows of changes by severity, the highest first."""
+    """Build one row of changes for each severity, the highest severity first."""
     return tuple(
         ChangeRow(
             severity=change.severity,
@@ -309,9 +309,10 @@ def _format_points(share: float) -> str:
 
 
 def format_best_app_path(metrics: Sequence[Metric]) -> str:
-    """Return a text about the most accurate path and the second one, and whether chance may explain the difference.
+    """Compare the most accurate path with the second one, and state whether the difference may be due to chance.
 
-    A path is, for example, the model that answered. The result is empty if there are fewer than two paths.
+    A path is the part of the application that answered, for example a model. The result is empty if there are fewer
+    than two paths.
     """
     paths = [metric for metric in metrics if metric.name.startswith(_PATH_METRIC) and metric.total]
     if len(paths) < 2:  # noqa: PLR2004 - a winner needs a loser

@@ -22,7 +22,7 @@ _COMMIT_CHARACTERS: Final = 12
 
 
 class _Tendency(StrEnum):
-    """How a case behaved when it was asked again several times on one build."""
+    """How often a case failed when it was asked again on one build: always, sometimes or never."""
 
     ALWAYS_FAILS = "always_fails"
     SOMETIMES_FAILS = "sometimes_fails"
@@ -36,11 +36,11 @@ _TENDENCY_WORDS: Final[dict[_Tendency, tuple[str, str]]] = {
     _Tendency.ALWAYS_RIGHT: ("is right every time", "are right every time"),
     _Tendency.UNKNOWN: ("had no answer that could be graded", "had no answer that could be graded"),
 }
-"""The words for each behaviour of rechecked cases: first for one case, then for several cases."""
+"""The words for each tendency of rechecked cases: first for one case, then for several cases."""
 
 
 def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
-    """Return one line per rechecked case, and lines that explain which cases were not rechecked.
+    """Return one line per rechecked case, and lines that explain why other cases were not rechecked.
 
     The result is empty if there was no recheck.
     """
@@ -53,7 +53,7 @@ def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
 
 
 def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | None = None) -> str:
-    """Return one line about the cases ``case_ids``, or about all cases. Empty if none of them was asked again.
+    """Return one line about the rechecks of ``case_ids``, or of all cases. Empty if no such case was rechecked.
 
     If the recheck started but received no answers, the line states the reason.
     """
@@ -73,7 +73,7 @@ def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | No
 
 
 def format_recheck_count(count: RecheckCount) -> str:
-    """Format how often one case failed when it was rechecked, or how often it was answered correctly.
+    """Format in how many rechecks one case failed, or in how many it was answered correctly.
 
     For example: ``fails 2 of 5`` or ``right 4 of 5, 1 without an answer``.
     """
@@ -114,7 +114,7 @@ def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
 
 
 def _format_previous_build(previous: PreviousBuild) -> str:
-    """Return the beginning of a sentence: the build that answered, or that this build is unknown."""
+    """Return the beginning of a sentence: it names the build that answered, or says that this build is unknown."""
     commit = previous.commit[:_COMMIT_CHARACTERS] if previous.commit else ""
     match previous.proof:
         case BuildProof.PROVED:

@@ -105,7 +105,7 @@ def _collect_unsupported_claims(result: CaseResult, failing: Sequence[Judged], r
 
 
 FORMAT: Final = 1
-"""The version of the file's format. Increase it if older versions of Lookout can no longer read the file."""
+"""The version of the file format. Increase this number if older versions of Lookout can no longer read the file."""
 
 
 class Results(Record):
@@ -125,7 +125,7 @@ class _Header(Record):
 
 
 def format_results_json(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield the file case by case, so that a long run is not stored twice in memory."""
+    """Yield the text of the file case by case, so that a long run is not held in memory twice."""
     yield f'{{"format": {FORMAT},\n"report": {report.model_dump_json()},\n"cases": ['
     for place, case in enumerate(cases):
         yield f"{',' if place else ''}\n{case.model_dump_json()}"
@@ -149,7 +149,7 @@ def read_results(path: Path) -> tuple[RunReport, tuple[CaseResult, ...]]:
 
 
 def read_all_but_correct_cases(path: Path) -> Sequence[CaseResult]:
-    """Read all cases that are not correct, one line at a time.
+    """Read all cases without a correct answer, one line of the file at a time.
 
     The file must have been written by this version of Lookout. Raises `OSError` and `ValidationError` for other
     files.
@@ -197,7 +197,7 @@ def _format_first_error(path: Path, error: ValidationError) -> str:
 
 
 def _describe_type(value: object) -> str:
-    """Return the name of a value's type. The value itself is not quoted, because it may be an answer to a user."""
+    """Return the name of a value's type. Errors do not quote the value, because it may be an answer to a user."""
     return f"a string of {len(value)} characters" if isinstance(value, str) else type(value).__name__
 
 

@@ -42,7 +42,7 @@ _FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
 
 
 def build_template_environment(*packages: str) -> Environment:
-    """Build the environment for the templates in ``packages``.
+    """Build the environment for the templates in the Python packages ``packages``.
 
     The environment escapes values and raises errors for unknown names.
     """

@@ -1,4 +1,4 @@
-"""Formats the four figures on an agent's reports: accuracy, usefulness, questions and efficiency.
+"""Formats the four figures about an agent's reports: accuracy, usefulness, questions and efficiency.
 
 For an unknown figure, the reason is shown. A change is shown only if both runs have the figure.
 """
@@ -24,7 +24,7 @@ STEPS: Final = "steps per issue"
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """One figure on an agent's reports, with its formatted values in the baseline and in this run.
+    """The values of one figure about an agent's reports in the baseline and in this run, as text.
 
     ``hurts`` is true if the figure became worse.
     """
@@ -37,7 +37,7 @@ class Movement:
 
     @property
     def changed(self) -> bool:
-        """Return whether the formatted figures of both runs differ."""
+        """Return whether the value of the figure, as shown, differs between the two runs."""
         return self.before != self.now
 
     @property
@@ -47,13 +47,13 @@ class Movement:
 
     @property
     def figures(self) -> str:
-        """Return the figures without their name, such as ``4.3 → 3.8`` or ``unchanged``."""
+        """Return the values without the name of the figure, such as ``4.3 → 3.8`` or ``unchanged``."""
         return f"{self.before} → {self.now}" if self.changed else "unchanged"
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One of the four figures on an agent's reports.
+    """One of the four figures about an agent's reports.
 
     If ``known`` is false, ``detail`` is the reason why the figure is unknown. ``moved`` is ``None`` if the figure
     cannot be compared with a baseline.
@@ -67,7 +67,7 @@ class Dimension:
 
     @property
     def against(self) -> str:
-        """Return the change on shared issues, such as ``4.3 → 3.8 on 12 shared issues``. Empty if unknown."""
+        """Return the change on issues in both runs: ``4.3 → 3.8 on 12 shared issues``. Empty if unknown."""
         if self.moved is None:
             return ""
         figures = self.moved.figures if self.moved.what == self.name else self.moved.text
@@ -75,7 +75,7 @@ class Dimension:
 
 
 def build_triage_dimensions(report: RunReport) -> tuple[Dimension, ...]:
-    """Build the four figures on an agent's reports. The result is empty for a run without issues."""
+    """Build the four figures about an agent's reports. The result is empty for a run without issues."""
     if report.triage is None:
         return ()
     return (
@@ -89,8 +89,8 @@ def build_triage_dimensions(report: RunReport) -> tuple[Dimension, ...]:
 def format_triage_changes_or_figures(report: RunReport) -> str:
     """Format how the four figures changed since the baseline.
 
-    For example: ``Usefulness 4.3 → 3.8, triage accuracy unchanged``. If no figure has a change, the figures of
-    this run are formatted instead.
+    For example: ``Usefulness 4.3 → 3.8, triage accuracy unchanged``. If no figure can be compared with the
+    baseline, the figures of this run are formatted instead.
     """
     available = [dimension for dimension in build_triage_dimensions(report) if dimension.known]
     changed = [dimension.moved.text for dimension in available if dimension.moved and dimension.moved.changed]

@@ -35,7 +35,7 @@ from monitors.reports.invisible import replace_invisible_by_code_points
 from monitors.reports.marked_text import Pieces, Redact, TextMarker, build_case_redactor
 
 MAX_FILES_SHOWN: Final = 12
-"""Maximum number of files of each kind that are shown. Further files, up to `MAX_FILES`, are folded."""
+"""Maximum number of files that a file group shows. Further files, up to `MAX_FILES`, are folded."""
 MAX_FILES: Final = 200
 MAX_STEPS_SHOWN: Final = 10
 _PATH_CHARACTERS: Final = 300
@@ -69,7 +69,7 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """Files that the report names correctly, that it misses, or that it names in addition to the reference.
+    """Files of one kind: named correctly by the report, missing in the report, or named only by the report.
 
     The page shows ``shown``, then ``folded``. ``more`` is the number of all further files.
     """
@@ -88,7 +88,7 @@ class FileGroup:
 
 @dataclass(frozen=True, slots=True)
 class CriterionView:
-    """A criterion of usefulness, with the quote from the report that the judge relied on, and the reason."""
+    """A criterion of usefulness, with the judge's reason, and the quote from the report that the judge used."""
 
     label: str
     met: bool
@@ -113,7 +113,7 @@ class RatingView:
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """A step of the agent. ``repeats`` is the number of the earlier step that this step repeats, or 0."""
+    """A step of the agent. ``repeats`` is the position (from 1) of the step that this step repeats, or 0."""
 
     number: int
     name: Pieces
@@ -178,9 +178,9 @@ class ReportRow:
 def build_report_row(
     result: CaseResult, task: TriageTask, redact: Redact, *, anchor: str, counted: float | None = None
 ) -> ReportRow:
-    """Build the line of a report.
+    """Build the table row of a report.
 
-    ``counted`` is the rating that counts in the run's average. The rating is shown in brackets if no judge gave it.
+    ``counted`` is the rating that counts in the run's average. A rating that no judge gave is shown in brackets.
     """
     assessment, response = result.assessment, result.result
     report = read_report(response.graded_text) if isinstance(response, Exchange) else TriageReport()
@@ -208,7 +208,7 @@ def build_report_row(
 
 
 def _format_criteria_marks(grade: Grade | None, counted: float | None) -> Mapping[Criterion, str]:
-    """Return ✓ or ✕ for each criterion. The signs are in brackets if they are not from a judge."""
+    """Return ✓ or ✕ for each criterion. Signs that do not come from a judge are in brackets."""
     if isinstance(grade, Judged):
         return {criterion.name: "✓" if criterion.score else "✕" for criterion in grade.criteria}
     return {} if counted is None else dict.fromkeys(Criterion, "(✕)")
@@ -315,7 +315,7 @@ def has_only_issues(cases: Iterable[CaseResult]) -> bool:
 
 
 def choose_labels_for_cases(cases: Iterable[CaseResult]) -> CaseLabels:
-    """Return the words that describe all ``cases``. For questions and issues together, they cover both."""
+    """Return the words that describe all ``cases``. If there are both questions and issues, the words fit both."""
     kinds = {case.case.triage is not None for case in cases}
     return CaseLabels() if True not in kinds else _MIXED_LABELS if False in kinds else ISSUE_LABELS
 
@@ -358,7 +358,7 @@ def _build_report_pieces(
 ) -> Pieces:
     """Return the pieces of the raw report ``text``, with the evidence of ``grades``.
 
-    A report in JSON is cut earlier, because its content is also shown in words.
+    A report in JSON is cut to a smaller length, because the page also shows its content as text.
     """
     if isinstance(response, NoAnswer):
         return marker.build_evidence_pieces(response.partial_text, Channel.VISIBLE, grades)
@@ -461,7 +461,7 @@ def _format_file_agreement(agreed: FileAgreement, report: TriageReport, referenc
 
 
 def find_rating_grade(assessment: Assessment) -> Grade | None:
-    """Return the judge's grade of usefulness, or its abstention, or ``None`` if no judge was asked."""
+    """Return the judge's grade of usefulness, or the judge's abstention. Return ``None`` if no judge was asked."""
     grades = [grade for grade in assessment.grades if grade.aspect is Aspect.USEFULNESS]
     rated = [grade for grade in grades if isinstance(grade, Judged) and grade.rubric is not None]
     return rated[-1] if rated else grades[-1] if grades else None
@@ -515,10 +515,10 @@ def build_agent_steps_view(result: CaseResult, reference: TriageReference, marke
 
 
 def _compute_step_place(evidence: Evidence, after: int | None) -> int | None:
-    """Return the number of boxes in the graphic that ``after`` steps fill, or ``None`` if unknown.
+    """Return how many boxes of the graphic stand for the first ``after`` steps, or ``None`` if unknown.
 
-    If the application counts hops instead of steps, ``after`` is a number of hops. A hop is a handoff to
-    another agent.
+    If the application counts hops instead of steps, ``after`` is a number of hops. A hop is a handoff to another
+    agent.
     """
     if after is None or evidence.hops in {None, len(evidence.steps)}:
         return after

@@ -55,10 +55,10 @@ def write_reports(
 ) -> ReportPaths:
     """Write every report of a run into its folder. Return the paths of the reports.
 
-    ``redact`` masks personal data in all reports except ``results.json``. ``incidents`` shows since which deploy a
-    case has been failing. ``previous`` is the previous run. Each file is written atomically. ``results.json`` is
-    written first, because all other reports can be built from it. Raises ``WarehouseUnwritable`` if the folder
-    cannot be written.
+    ``redact`` masks personal data in all reports except ``results.json``. ``incidents`` are used to state since
+    which deploy a case has been failing. ``previous`` is the previous run. Each file is written atomically.
+    ``results.json`` is written first, because all other reports can be built from it. Raises
+    ``WarehouseUnwritable`` if the folder cannot be written.
     """
     used_settings = settings or ReportsSettings()
     cached_redact = lru_cache(maxsize=_CACHE_SIZE)(redact)  # five reports contain the same texts

@@ -1,7 +1,7 @@
 """Take each conversation only once, even if it arrives late, out of order or repeatedly.
 
-The period of a nightly run begins some time before the end of the previous period, so that conversations
-that arrived late are read too. Conversations that an earlier run has taken are recognised by their ids.
+The period of a nightly run begins some time before the end of the previous period. The run therefore also reads
+conversations that arrived late. Conversations that an earlier run has taken are recognised by their ids.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def compute_intake_window(
 ) -> IntakeWindow:
     """Return the period to read now.
 
-    ``watermark`` contains the end of the last period, and ``max_delay`` is the longest time until a finished
-    conversation appears in the source. The first nightly run has no watermark: its period starts ``first_period``
-    before ``until``.
+    ``watermark`` contains the end of the last period. ``max_delay`` is the longest time from the end of a
+    conversation until it appears in the source. The first nightly run has no watermark: its period starts
+    ``first_period`` before ``until``.
     """
     if watermark is None:
         return IntakeWindow(until - first_period, until)
@@ -56,7 +56,7 @@ class IntakeDecision(StrEnum):
 
     TAKEN = "taken"
     TAKEN_EARLIER = "known"
-    """An earlier nightly run has taken the conversation."""
+    """An earlier nightly run has already taken the conversation."""
     DUPLICATE = "again"
     """This run has already taken the conversation, or a later version of it."""
     REPLACED = "instead"
@@ -64,7 +64,7 @@ class IntakeDecision(StrEnum):
 
 
 class KnownIds:
-    """The ids that earlier nightly runs have taken, stored as hashes of 8 bytes.
+    """The ids of the conversations that earlier nightly runs have taken, stored as hashes of 8 bytes.
 
     With a million new and a million known ids, two ids have the same hash in about one of ten million runs.
     ``hashes`` contains the `hash_id` of each id, in ascending order.
@@ -115,16 +115,16 @@ class Intake:
         return conversation_id in self._fingerprints
 
     def list_taken(self) -> Iterator[tuple[Identifier, datetime]]:
-        """Yield each taken id with its completion time, in the order in which the ids first arrived."""
+        """Yield id and completion time of each taken conversation, in the order in which the ids first arrived."""
         for conversation_id, record in self._fingerprints.items():
             yield conversation_id, _EPOCH + int.from_bytes(record[:_TIME_BYTES]) * _MICROSECOND
 
     def find_arrival_position(self, conversation_id: Identifier) -> int:
-        """Return the position of a taken id: the number of ids that arrived before it."""
+        """Return how many ids arrived before ``conversation_id``, which must be the id of a taken conversation."""
         return int.from_bytes(self._fingerprints[conversation_id][_FINGERPRINT_BYTES:])
 
     def offer(self, conversation: Conversation, conversation_json: bytes | None = None) -> IntakeDecision:
-        """Decide whether to take a conversation, and return the decision. The id of a taken conversation is stored.
+        """Decide whether to take a conversation, and store its id if it is taken. Return the decision.
 
         ``conversation_json`` is the JSON of the conversation. If it is ``None``, the JSON is computed.
         """
@@ -155,7 +155,7 @@ class Intake:
         return IntakeDecision.REPLACED
 
     def build_duplicate_id_warnings(self) -> tuple[SourceWarning, ...]:
-        """Return a warning for each id under which conversations with different first questions arrived."""
+        """Return a warning for each id that conversations with different first questions have in common."""
         return tuple(
             SourceWarning(
                 kind=SourceWarningKind.ITEM_CHANGED,

@@ -1,7 +1,7 @@
 """Remove personal data and secrets from a conversation before it is stored.
 
-A value can be replaced with a pseudonym. The same value always gets the same pseudonym, and the person cannot be
-identified without the key.
+A value can be replaced with a pseudonym. The same value always gets the same pseudonym. Without the secret key,
+nobody can derive the value from the pseudonym.
 """
 
 from __future__ import annotations
@@ -23,17 +23,20 @@ from monitors.records.traffic import Conversation, Turn
 from monitors.sources.traffic.items import hash_id_if_unsafe, is_impersonal_id
 
 MIN_KEY_BYTES: Final = 16
-"""Minimum length of the key in bytes. With a shorter key, a person could try all keys."""
+"""Minimum length of the key in bytes. A shorter key could be found by trying all keys."""
 
 _LETTERS: Final = "bcdfghjklmnpqrst"
 """The letters of a pseudonym. Without vowels and digits, a pseudonym cannot look like a word or a number."""
 _BODY_LETTERS: Final = 16
-"""Number of letters of a pseudonym.
+"""Number of letters of a pseudonym, without the check letters.
 
-Among ten million pseudonyms, two are equal with a probability of 3 in a million.
+Among the pseudonyms of ten million values, two are equal with a probability of 3 in a million.
 """
 _CHECK_LETTERS: Final = 4
-"""Number of check letters. They show that a pseudonym was made with this key and must not be replaced again."""
+"""Number of check letters at the end of a pseudonym.
+
+Check letters show that a text is a pseudonym of this key, which must not be replaced again.
+"""
 _KIND_NAMES: Final = {kind: label.strip("[]") for kind, label in LABELS.items()}
 _PSEUDONYM: Final = re.compile(
     rf"\[(?P<name>{'|'.join(map(re.escape, _KIND_NAMES.values()))}) "
@@ -44,7 +47,7 @@ _SPELLED_AS_IS: Final = frozenset(
     {DisclosureKind.EMAIL, DisclosureKind.UPI, DisclosureKind.IP, DisclosureKind.SECRET}
 )
 _PHONE_DIGITS: Final = 10
-"""Length of a phone number in India and North America without the country code, which is ignored."""
+"""Number of digits of a phone number in India and North America, without the country code. The code is ignored."""
 
 
 class Pseudonyms:
@@ -115,9 +118,9 @@ def normalise_value(kind: DisclosureKind, text: str) -> str:
 
 _MAX_ROUNDS: Final = 4
 _MIN_VALUE_CHARACTERS: Final = 4
-"""Minimum number of characters of a value that is also removed from the other texts of the conversation.
+"""Values with fewer characters are removed only where they were found, and not from the conversation's other texts.
 
-Shorter values are often common words.
+Such short values are often common words.
 """
 
 _NUMBER: Final = re.compile(r"[\d@]")
@@ -127,7 +130,7 @@ _EDGES: Final = re.compile(r"^[^\w@+]+|[^\w@]+$")
 
 
 class PrivacyMode(StrEnum):
-    """The way in which personal data in texts is stored. The user is always replaced with a pseudonym."""
+    """How personal data in texts is stored. In every mode, the user's name is replaced with a pseudonym."""
 
     REDACT = "redact"
     """A value is replaced with its type, such as ``[phone]``."""
@@ -142,9 +145,9 @@ def protect_conversation(
 ) -> Conversation:
     """Return the conversation in the form in which it may be stored.
 
-    A value that is found in one text is removed from all texts. An id that identifies a person is also replaced.
-    ``key`` is the key for pseudonyms: a key with fewer than 16 bytes raises `ConfigError`. ``account_patterns``
-    contains regular expressions for the account numbers of the target's users.
+    A value that is found in one text is removed from all texts. A conversation id that identifies a person is also
+    replaced. ``key`` is the key for pseudonyms: a key with fewer than 16 bytes raises `ConfigError`.
+    ``account_patterns`` contains regular expressions for the account numbers of the target's users.
     """
     pseudonyms = Pseudonyms(key)
     user = conversation.user_key
@@ -212,7 +215,7 @@ def _compile_value_pattern(value: str) -> re.Pattern[str]:
 def _find_known_values(
     patterns: Sequence[tuple[re.Pattern[str], DisclosureKind]], text: str, start: int, end: int
 ) -> Iterator[Disclosure]:
-    """Yield each occurrence in ``text[start:end]`` of a value that was found in another text, without overlap."""
+    """Yield the occurrences in ``text[start:end]`` of values found in other texts. Occurrences do not overlap."""
     gaps = [(start, end)]
     for pattern, kind in patterns:
         uncovered: list[tuple[int, int]] = []
@@ -274,9 +277,9 @@ def _replace_texts(turn: Turn, texts: Sequence[str], masking: _TextMasker) -> Tu
 
 
 def _mask_version_or_path(name: str | None, masking: _TextMasker) -> str | None:
-    """Return the name of a version or a path with personal data masked.
+    """Return ``name``, which names a version or a path, with personal data masked.
 
-    A number such as 10.0.0.12 is not changed, because it is probably a version.
+    A number such as 10.0.0.12 is not masked, because the number is probably a version.
     """
     if name is None or all(disclosure.strength <= Strength.WEAK for disclosure in find_disclosures(name)):
         return name

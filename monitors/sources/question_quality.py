@@ -26,7 +26,7 @@ class QuestionTally(NamedTuple):
 def summarise_question_thumbs(tally: QuestionTally) -> QuestionsAsked:
     """Return the share of thumbs up among all thumbs on the app's questions, with Wilson's confidence interval.
 
-    Questions that got no thumb are ignored. Users who give a thumb are not a random sample of all users. Therefore,
+    Questions that nobody rated are ignored. Users who give a thumb are not a random sample of all users. Therefore,
     the share does not describe all questions, but it can be compared between nightly runs.
     """
     asked = QuestionsAsked(questions=tally.questions, recognised=tally.recognised, up=tally.up, down=tally.down)
@@ -40,7 +40,7 @@ def summarise_question_thumbs(tally: QuestionTally) -> QuestionsAsked:
 def tally_app_questions(conversation: Conversation) -> QuestionTally:
     """Count the questions that the app asked in one conversation.
 
-    If the source marks replies as questions, the mark decides. Otherwise, the wording of the reply decides.
+    If the source marks which replies are questions, the marks decide. Otherwise, the wording of each reply decides.
     """
     questions = recognised = up = down = 0
     for turn in conversation.turns:

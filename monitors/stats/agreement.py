@@ -1,6 +1,6 @@
-"""Compare a judge's grades with human grades: agreement beyond chance and error rates.
+"""Compare a judge's grades with human grades: compute the agreement beyond chance and the judge's error rates.
 
-Rates that are based on the judge's grades can be corrected for the judge's errors.
+These error rates can correct other rates that are based on the judge's grades.
 
 Counts may be weighted sums. Answers that were sampled with a small probability represent many other answers: the
 weight of an answer is 1 divided by its sampling probability. `compute_effective_counts` scales the sums to the
@@ -46,12 +46,12 @@ class Confusion(NamedTuple):
 
 
 def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Confusion:
-    """Count ``answers``, given as (judge passed, people found it right, inclusion probability), with weights.
+    """Count ``answers``, given as (judge passed it, people found it right, sampling probability), with weights.
 
-    The weight w of an answer is 1 divided by its probability, which must be above 0. The counts are scaled so that
-    their sum is Kish's effective size, ``(sum w)^2 / sum w^2`` (L. Kish, Survey Sampling, 1965). This size is the
-    number of equally weighted answers with the same precision. If all probabilities are equal, the result is the
-    plain counts.
+    The weight w of an answer is 1 divided by its sampling probability, which must be above 0. The counts are scaled
+    so that their sum is Kish's effective size, ``(sum w)^2 / sum w^2`` (L. Kish, Survey Sampling, 1965). This size
+    is the number of equally weighted answers with the same precision. If all probabilities are equal, the result is
+    the plain counts.
     """
     if not answers:
         return Confusion(0, 0, 0, 0)
@@ -86,8 +86,8 @@ def compute_weighted_kappa(counts: Counts, *, confidence: float = 0.95) -> Estim
     Psychological Bulletin 70 (1968). With these weights, kappa is an intraclass correlation (J. L. Fleiss, J.
     Cohen, Educational and Psychological Measurement 33, 1973).
 
-    The interval is computed, and ``None`` is returned, as in `compute_cohen_kappa`. If a cell is empty, two answers
-    in total are added for the interval, spread evenly over all cells.
+    The interval is computed as in `compute_cohen_kappa`, and ``None`` is returned in the same cases. If a cell of
+    the table is empty, two answers in total are added for the interval, spread evenly over all cells.
     """
     size = len(counts)
     weights = [[1 - ((i - j) / (size - 1)) ** 2 for j in range(size)] for i in range(size)]
@@ -137,9 +137,9 @@ def compute_corrected_pass_rate(
     """Estimate the share of answers that people would find right.
 
     The judge passed ``passed`` of ``judged`` answers. ``confusion`` shows how often the judge errs: the share of
-    right answers that the judge passes, and the share of wrong answers that it fails. The estimate is the true
-    share that explains the judge's share of passes with these errors. The estimate is limited to values from 0 to
-    1.
+    right answers that the judge passes, and the share of wrong answers that it fails. The estimate is the share of
+    right answers for which a judge with these errors would pass the observed share of answers. The estimate is
+    limited to values from 0 to 1.
 
     Returns ``None`` if ``confusion`` has no right answers or no wrong answers, or if the judge is not better than
     chance.
@@ -198,7 +198,7 @@ def _compute_kappa(counts: Counts, weights: Counts) -> float | None:
 _CHANCE_TOLERANCE = 1e-12
 """Kappa is undefined if chance agreement differs from 1 by less than this value.
 
-In this case, both raters gave only one grade.
+This happens if both raters gave only one and the same grade.
 """
 
 

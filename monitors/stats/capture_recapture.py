@@ -73,9 +73,9 @@ from monitors.stats.intervals import (
 from monitors.stats.stratified import estimate_failure_rate
 
 MIN_FOUND_BY_BOTH: Final = 7
-"""Minimum number of replies that both detectors found.
+"""Minimum number of replies that both detectors must find.
 
-With fewer replies, no total is estimated (Robson, Regier, 1964).
+If they find fewer, no total is estimated (Robson, Regier, 1964).
 """
 _MAX_LOG_FACTOR: Final = 700.0
 """Largest logarithm of a factor: e to the power 700 is about the largest number that a float can store."""
@@ -120,8 +120,8 @@ def reconcile_counts(
 def compute_guard_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
     """Return the share of blocked replies that were rightly blocked, with Wilson's interval.
 
-    The share is computed from the entries of the guard's log that people labelled. It is unknown if no entry
-    was labelled as rightly blocked, even if entries were labelled as false alarms.
+    The share is computed from the entries of the guard's log that people labelled. The share is unknown if no entry
+    was labelled as rightly blocked, even if some were labelled as false alarms.
     """
     if not guard.entries:
         return Unknown(why=NO_ENTRIES)
@@ -132,7 +132,7 @@ def compute_guard_precision(guard: GuardCounts, *, confidence: float = 0.95) -> 
 
 
 def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """Estimate the number of entries that were rightly blocked.
+    """Estimate how many of the entries in the guard's log were rightly blocked.
 
     The share of rightly blocked entries is assumed to be the same among unlabelled and labelled entries.
     """
@@ -150,7 +150,7 @@ def estimate_conversations_with_bad_reply(
 ) -> tuple[Figure, bool]:
     """Estimate the number of conversations with a bad served reply.
 
-    The second value is true if the estimate is corrected for the judge's errors.
+    Return the estimate, and whether it is corrected for the judge's errors.
     """
     if nightly.why_none:
         return Unknown(why=nightly.why_none), False
@@ -187,9 +187,9 @@ def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: floa
     """Estimate the number of all bad replies, blocked or served.
 
     The number is unknown if both detectors found fewer than `MIN_FOUND_BY_BOTH` of the same replies. ``held`` is
-    the number of bad replies that the guard found. The replies that the nightly runs found are weighted by 1
-    divided by their sampling probability. The limits also include the limits of ``held``, each at the given
-    ``confidence``.
+    the estimated number of bad replies that the guard blocked. The replies that the nightly runs found are weighted
+    by 1 divided by their sampling probability. The lower limit is computed with the lower limit of ``held``, and
+    the upper limit with its upper limit.
     """
     if overlap.both < MIN_FOUND_BY_BOTH:
         return Unknown(
@@ -207,7 +207,7 @@ def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: floa
 
 
 def _compute_effective_counts(replies: Sequence[FoundReply]) -> tuple[float, float]:
-    """Count the replies that the nightly runs found, and how many of them the guard also found.
+    """Count the bad replies that the nightly runs found, and how many of these replies the guard also found.
 
     The counts are weighted and scaled to Kish's effective size, as in
     `monitors.stats.agreement.compute_effective_counts`.

@@ -36,14 +36,14 @@ ALPHA = 0.05
 DEFAULT_WINDOW_RUNS = 60
 DEFAULT_START_REASON = "each night is compared with all earlier nights"
 RECOVERED_PREFIX = "back"
-"""The first word of the reason for a test that restarted because the rate recovered."""
+"""The first word of the stored reason if a test restarted because the rate recovered."""
 _CHANGE_PRIOR_RUNS = 30.0
-"""The number of runs, from the start of the series, in which a change is about equally likely at each run.
+"""A change is about equally likely at each of the first runs of a series, up to about this number of runs.
 
 At later runs, a change is less and less likely.
 """
 _MAX_LOG_EVIDENCE = 690.0
-"""Maximum logarithm of the reported evidence, which is then at most about 1e299. A float ends at 1.8e308."""
+"""Maximum logarithm of the reported evidence, which is then at most about 1e299. The largest float is 1.8e308."""
 _PRIOR = tuple(
     (fails, passes, lgamma(fails) + lgamma(passes) - lgamma(fails + passes))
     for fails, passes in ((0.5, 0.5), (0.5, 8.0))
@@ -70,8 +70,8 @@ def start_drift_test(graded_by: str, reason: str = DEFAULT_START_REASON) -> Drif
 
     ``graded_by`` identifies the judge and its settings. ``reason`` is the reason why the test starts.
 
-    After an alarm, the test restarts if people accept the new rate. The new reference uses only future runs,
-    because the runs that raised the alarm were selected for being unusual.
+    After an alarm, the test restarts if people accept the new rate. The new test uses only future runs, because the
+    runs that raised the alarm were unusual.
     """
     return DriftState(graded_by=graded_by, reason=reason)
 
@@ -88,8 +88,8 @@ def update_drift_test(
 
     - A run that is not later than the last run was already counted, and does not change the state.
     - A run without grades adds nothing.
-    - If the judge differs from the judge of the state, the test restarts, because the verdicts of the new judge
-      have another rate. The stored reason states that the judge changed.
+    - If the judge differs from the judge of the state, the test restarts, because the new judge may find another
+      rate for the same answers. The stored reason states that the judge changed.
 
     ``alpha`` is the largest probability of ever raising a false alarm.
     """
@@ -143,7 +143,7 @@ def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftSta
 def _find_recovered_runs(state: DriftState, threshold: float) -> tuple[DriftCount, ...]:
     """Return the nightly runs since the rate returned to its value before the alarm.
 
-    The result is empty while the evidence for this is below ``threshold``, a natural logarithm.
+    The result is empty while the logarithm of the evidence for a recovery is below ``threshold``.
     """
     alarm = state.alarm
     if alarm is None:
@@ -200,7 +200,10 @@ def summarise_drift(state: DriftState) -> DriftReading:
 
 
 def compute_log_evidence(state: DriftState) -> float:
-    """Return the natural logarithm of the e-value after the last run. Earlier e-values may have been larger."""
+    """Return the natural logarithm of the e-value after the last run.
+
+    The e-values after earlier runs may have been larger.
+    """
     total = _sum_runs(state)
     changes = [change.log_weight for change in _list_possible_changes(state)]
     later = log(_compute_prior_of_later_change(max(0, state.older_runs + len(state.nightly_runs) - 1)))
@@ -210,7 +213,7 @@ def compute_log_evidence(state: DriftState) -> float:
 
 
 def _find_alarm_or_likeliest_change(state: DriftState) -> _Change | None:
-    """Return the change that raised the alarm, if its run is still one of the separately stored runs.
+    """Return the change that raised the alarm, if the run of this change is still stored separately.
 
     Otherwise, return the likeliest change. Returns ``None`` if no change is possible yet.
     """
@@ -220,7 +223,7 @@ def _find_alarm_or_likeliest_change(state: DriftState) -> _Change | None:
 
 
 def _list_possible_changes(state: DriftState) -> Iterator[_Change]:
-    """Yield a possible change at each separately stored run, except at the first run of the test."""
+    """Yield a possible change at each run that is stored separately, except at the first run of the test."""
     total = _sum_runs(state)
     older = _Sums(state.older_failures, state.older_graded)
     befores = accumulate(state.nightly_runs, _add_run, initial=older)
@@ -237,7 +240,7 @@ def _list_possible_changes(state: DriftState) -> Iterator[_Change]:
 
 
 def _compute_prior_of_later_change(number: int) -> float:
-    """Return the prior probability that the rate changes only after more than ``number`` nightly runs."""
+    """Return the prior probability that the rate does not change in the first ``number`` nightly runs."""
     return log(_CHANGE_PRIOR_RUNS) / log(number + _CHANGE_PRIOR_RUNS)
 
 
@@ -251,7 +254,10 @@ def _sum_runs(state: DriftState) -> _Sums:
 
 
 def _compute_log_mixture(sums: _Sums) -> float:
-    """Return the logarithm of the likelihood of the counts, averaged over all rates with the two Beta priors."""
+    """Return the logarithm of the average likelihood of the counts.
+
+    The average is taken over all rates, weighted by the two Beta priors.
+    """
     right = max(0.0, sums.graded - sums.failures)
     parts = [_compute_log_beta(sums.failures + fails, right + passes) - whole for fails, passes, whole in _PRIOR]
     return _compute_log_sum_exp(parts) - log(len(parts))

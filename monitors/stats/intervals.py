@@ -6,9 +6,9 @@ confidence.
 Exact limits are valid even for very small shares and very small samples: C. J. Clopper, E. S. Pearson, "The use of
 confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26 (1934). A share is inside the
 limits if results at least as extreme as the observed result have, in each direction, more than half of the error
-probability. If the number of all cases is known, the hypergeometric distribution is used. A sample of all cases
-then has no error. The formulas are implemented here because scipy takes seconds to load. The tests compare the
-results with the results of scipy.
+probability. If the number of all cases is known, the hypergeometric distribution is used. The interval then has a
+width of 0 if all cases were sampled. The formulas are implemented here because scipy takes seconds to load. The
+tests compare the results with the results of scipy.
 
 Related cases, such as cases about one policy, form a cluster and tend to fail together. Therefore, ten related
 cases give less information than ten unrelated cases. The design effect states how much less: it is the variance of
@@ -68,9 +68,9 @@ def compute_percentile(values: Sequence[float], share: float) -> float:
 def compute_median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
     """Return the confidence interval of the median. Both limits are elements of ``values``.
 
-    The number of values below the true median has the same distribution as the number of heads in coin tosses. This
-    distribution, with a normal approximation, gives the ranks of both limits: W. J. Conover, Practical
-    Nonparametric Statistics, 3rd edition (1999), section 3.2. Raises `ValueError` if ``values`` is empty.
+    The number of values below the true median has the same distribution as the number of heads in coin tosses. A
+    normal approximation of this distribution gives the ranks of both limits: W. J. Conover, Practical Nonparametric
+    Statistics, 3rd edition (1999), section 3.2. Raises `ValueError` if ``values`` is empty.
     """
     if not values:
         raise ValueError("a median needs at least one value")
@@ -82,12 +82,12 @@ def compute_median_interval(values: Sequence[float], *, confidence: float = 0.95
 
 _MAX_ITERATIONS = 200
 _RELATIVE_TOLERANCE = 1e-13
-"""Relative change of the quantile at which Newton's method ends."""
+"""Newton's method ends when a step changes the quantile by less than this share of its value."""
 _FRACTION_TOLERANCE = 1e-14
 _TINY = 1e-300
 _MAX_STEPS = 10_000
 _TIE_TOLERANCE = 1e-12
-"""Probabilities that differ by no more than this count as equal, because the difference is due to rounding."""
+"""Probabilities count as equal if they differ by at most this, because rounding causes such differences."""
 _CACHE_SIZE = 1 << 16
 
 
@@ -180,7 +180,8 @@ def _avoid_zero(value: float) -> float:
 def compute_beta_quantile(share: float, first: float, second: float) -> float:
     """Return the value below which a Beta(``first``, ``second``) variable lies with probability ``share``.
 
-    Uses Newton's method. If a step would leave the bracket, bisection is used for that step.
+    Uses Newton's method. If a step would leave the interval that contains the result, this interval is halved
+    instead.
     """
     low, high, x = 0.0, 1.0, first / (first + second)
     if x in {0.0, 1.0}:  # nearly all of the probability is at this value, in a range that a float cannot resolve
@@ -238,7 +239,7 @@ def _compute_log_combinations(among: int, chosen: int) -> float:
 def _find_smallest_true_number(low: int, high: int, predicate: Callable[[int], bool]) -> int:
     """Return the smallest number from ``low`` to ``high`` for which the predicate is true.
 
-    Returns ``high`` if there is no such number. If the predicate is true for a number, it must be true for all
+    Returns ``high`` if there is no such number. If ``predicate`` is true for a number, it must also be true for all
     larger numbers.
     """
     while low < high:
@@ -276,7 +277,7 @@ class ClusteredShare(NamedTuple):
 def count_by_cluster(cases: Iterable[tuple[Hashable, bool]]) -> tuple[ClusterCount, ...]:
     """Count cases by cluster.
 
-    ``cases`` are pairs (cluster, passed). Give each case without a cluster a unique name.
+    ``cases`` are pairs (cluster, passed). A case without a cluster must have a unique name as its cluster.
     """
     counts: dict[Hashable, list[int]] = {}
     for cluster, passed in cases:
@@ -330,8 +331,8 @@ def _compute_effective_size(counts: tuple[ClusterCount, ...], passed: int, total
 def compute_t_quantile(confidence: float, degrees: int) -> float:
     """Return the two-sided quantile of Student's t distribution with ``degrees`` of freedom.
 
-    The quantile is the number of standard errors by which the interval of an average extends to each side. It is
-    computed from ``degrees / (degrees + t^2)``, which has a Beta distribution.
+    The interval of an average extends by this number of standard errors to each side. The quantile is computed from
+    ``degrees / (degrees + t^2)``, which has a Beta distribution.
     """
     if degrees < 1:
         raise ValueError(f"degrees must be at least 1, got {degrees}")

@@ -34,7 +34,7 @@ POWER = 0.8
 """The probability with which a detectable change is detected: 4 times in 5. This is Cohen's convention (1988)."""
 
 _NEGLIGIBLE_WEIGHT = 1e-18
-"""Outcomes with a smaller probability are ignored, because their effect on the p-value is negligible."""
+"""Outcomes of the coin tosses with a smaller probability are ignored, because they hardly change the p-value."""
 
 
 def compute_mcnemar_p_value(broken: int, fixed: int) -> float:
@@ -101,7 +101,7 @@ def compute_min_detectable_breaks(*, alpha: float = ALPHA) -> int:
 
 @lru_cache(1024)
 def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
-    """Return the smallest share of ``pairs`` that must break for a detection with the probability ``power``.
+    """Return the smallest share of broken ``pairs`` that the test detects with the probability ``power``.
 
     A pair is a case that both runs graded. The result is for the best case: every pair was right before, pairs
     break independently of each other, and no pair is fixed. The test then needs `compute_min_detectable_breaks`
@@ -163,7 +163,7 @@ def compute_paired_difference(table: PairedCounts, *, confidence: float = 0.95) 
 def _compute_newcombe_phi(table: PairedCounts) -> float:
     """Return Newcombe's phi: how strongly the two answers of a pair tend to be right or wrong together.
 
-    If the cross product is positive, half the number of pairs is subtracted from it, but not below 0.
+    If the cross product is positive, half the number of pairs is subtracted from it. The result is at least 0.
     """
     a, b, c, d = table
     margins = (a + b) * (c + d) * (a + c) * (b + d)

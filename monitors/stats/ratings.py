@@ -1,4 +1,4 @@
-"""Compute averages of ratings from 1 to 5, with intervals that also apply to similar cases that were not rated.
+"""Compute averages of ratings from 1 to 5. Their intervals also apply to similar cases that were not rated.
 
 Reports on issues of one repository tend to be good or bad together: they form a cluster. Therefore, the precision
 of an average depends on the number of clusters. The standard error comes from the jackknife: the average is
@@ -29,12 +29,13 @@ MIN_SPREAD: Final = 0.5
 """Minimum standard deviation of ratings.
 
 Ratings are whole numbers: a report that deserves 3.5 gets 3 or 4. This rounding alone causes a standard deviation
-of up to one half. If all ratings happen to be equal, the ratings do not show this deviation.
+of up to one half. If all ratings happen to be equal, their own standard deviation is 0 and does not include this
+rounding.
 """
 
 
 class Rated(NamedTuple):
-    """A rating, or the difference of two ratings, with the cluster that it belongs to and its weight (above 0)."""
+    """A rating, or the difference of two ratings, with the cluster of its case and its weight (above 0)."""
 
     value: float
     cluster: Hashable
@@ -61,8 +62,8 @@ def compute_rating_mean(
 ) -> RatingMean:
     """Return the weighted average of ``rated`` with its interval.
 
-    ``lowest`` and ``highest`` are the lowest and the highest possible value. The interval never extends beyond
-    these values. Raises ``ValueError`` if ``rated`` is empty.
+    ``lowest`` and ``highest`` are the lowest and the highest possible value. The interval stays within this range.
+    Raises ``ValueError`` if ``rated`` is empty.
     """
     if not rated:
         raise ValueError("an average needs at least one rating")

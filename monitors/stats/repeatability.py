@@ -40,13 +40,13 @@ from monitors.stats.intervals import (
 )
 
 MAX_NOISE: Final = 0.5
-"""Maximum probability of failing by chance. A case that fails more often has a fault."""
+"""Maximum noise: the highest probability with which a case without a fault fails by chance.
+
+A case that fails more often has a fault.
+"""
 
 MIN_FLIPPED_CASES: Final = 5
-"""Minimum number of flipped cases.
-
-With fewer flipped cases, the correlation between pairs of one case is unknown.
-"""
+"""If fewer cases than this have a flip, it is unknown how strongly the pairs of one case are related."""
 
 _CELLS: Final = 48
 _MIN_EDGE: Final = 1e-5
@@ -58,7 +58,7 @@ _MEANS: Final = tuple(1e-4 * 4000 ** (each / 59) for each in range(60))
 _CONCENTRATIONS: Final = (0.5, 2.0, 8.0, 32.0)
 """The grid of concentrations.
 
-At 0.5, a few cases have nearly all noise. At 32, all cases have about the same noise.
+With a concentration of 0.5, a few cases have nearly all the noise. With 32, all cases have about the same noise.
 """
 
 _CACHE_SIZE: Final = 1 << 15
@@ -68,7 +68,7 @@ Group = tuple[int, int]
 
 
 class FlipShare(NamedTuple):
-    """The share of pairs that flipped (two different results of one case), and its interval."""
+    """The share of pairs of results of one case that differ (flips), and the interval of this share."""
 
     flips: int
     pairs: int
@@ -92,7 +92,7 @@ def compute_flip_share(pairs: Iterable[tuple[Hashable, bool]], *, confidence: fl
 
 
 class NoiseOdds(NamedTuple):
-    """Pairs (mean, concentration) with their cumulative probabilities. The last probability is 1."""
+    """Pairs (mean, concentration), each with its cumulative probability. The last of these probabilities is 1."""
 
     points: Sequence[tuple[float, float]]
     weights: Sequence[float]
@@ -103,10 +103,10 @@ class NoiseOdds(NamedTuple):
 
 
 class NoiseFit(NamedTuple):
-    """The noise over all cases: its most likely mean and the interval.
+    """The noise over all cases: its most likely mean, and the interval of this mean.
 
-    The mean is 0 if nothing failed by chance. ``likeliest`` contains the probability of each concentration at
-    the most likely mean. ``posterior`` contains the probabilities of all pairs of a mean and a concentration.
+    The mean is 0 if nothing failed by chance. ``likeliest`` contains the probability of each concentration at the
+    most likely mean. ``posterior`` contains the probabilities of all pairs of a mean and a concentration.
     """
 
     mean: float
@@ -210,7 +210,7 @@ def _compute_cell_weights(mean: float, concentration: float) -> tuple[float, ...
 
 @lru_cache(_CACHE_SIZE)
 def _compute_group_likelihoods(groups: tuple[Group, ...]) -> tuple[float, ...]:
-    """Return, for each cell of the noise grid, the likelihood of ``groups`` if they show no fault."""
+    """Return, for each cell of the noise grid, the likelihood of ``groups`` if none of them shows a fault."""
     return tuple(_compute_likelihood_at(groups, noise) for noise in _CELL_CENTRES)
 
 

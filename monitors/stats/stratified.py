@@ -1,4 +1,4 @@
-"""Estimate a rate over a nightly run's whole traffic from its sample, with an interval.
+"""Estimate a rate and its interval for the whole traffic of a night from the sample of a nightly run.
 
 The conversations of a night are divided into strata, groups of similar conversations, and each stratum is sampled
 with its own probability. A graded conversation has the weight 1 divided by its sampling probability, because it
@@ -21,8 +21,8 @@ in Medicine 16 (1997):
   wider interval is used.
 - A single stratum gets exact hypergeometric limits.
 
-The tests check all samples of small populations. In each of these populations, the interval contains the true
-rate at least as often as the stated confidence.
+The tests check all samples of small populations. In each of these populations, the interval contains the true rate
+at least as often as the stated confidence.
 
 A judge makes errors. In this case, the strata's shares are shares of the judge's verdicts, and the errors remain
 even if all conversations are sampled. Therefore, if a judge decided, there is no finite population correction. To
@@ -68,8 +68,8 @@ class _StratumShare(NamedTuple):
     """A stratum with at least one graded conversation.
 
     ``item_weight`` is the share of all conversations that one graded conversation represents. ``ungraded_share`` is
-    the share of the stratum that was not graded, which is the finite population correction. Without this
-    correction, ``ungraded_share`` is 1.
+    the share of the stratum that was not graded. It serves as the finite population correction, and is 1 if this
+    correction is not used.
     """
 
     conversations: int
@@ -80,7 +80,7 @@ class _StratumShare(NamedTuple):
 
     @property
     def with_swapped_outcomes(self) -> _StratumShare:
-        """Return the stratum with failures and right answers exchanged."""
+        """Return the stratum with the counts of failures and of right answers exchanged."""
         return self._replace(failures=self.graded - self.failures)
 
 
@@ -99,9 +99,9 @@ def estimate_failure_rate(
     - If ``confusion`` is given, it compares the judge's grades with human grades, and the rate is corrected for the
       judge's errors. The correction requires reviews of right and of wrong answers, and a judge that is better than
       chance. Otherwise, the result has ``corrected = False``, and ``method`` states that the rate is not corrected.
-    - ``judged`` is true if a judge decided. A ``confusion`` implies ``judged``.
+    - ``judged`` is true if a judge decided. It need not be set if ``confusion`` is given.
     - If rules graded all conversations, the rate and both limits are equal. If a judge decided, or if ``finite`` is
-      false, the graders can err. The interval then always has a width, even if all conversations were sampled.
+      false, the graders can err. The width of the interval is then above 0, even if all conversations were sampled.
     """
     conversations, sampled, graded = (sum(getattr(stratum, field) for stratum in strata) for field in _COUNT_FIELDS)
     if not graded:
@@ -133,7 +133,7 @@ def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> 
     """Return the rate of a failure kind that rules checked in every conversation.
 
     The rate is ``failures`` divided by ``conversations``. It is counted, not estimated. Therefore, both limits
-    equal the rate. ``sampled`` is the number of sampled conversations, which the result only reports. If there
+    equal the rate. ``sampled`` is the number of sampled conversations. It is only copied to the result. If there
     are no conversations, the result is a `RateUnknown`.
     """
     if not conversations:
@@ -158,9 +158,9 @@ def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> 
 def add_rule_and_part_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]]) -> RateEstimate:
     """Add the failure rate that rules found and the failure rates in the conversations that rules passed.
 
-    Each element of ``parts`` is a share of all conversations and the rate in this part. The shares add up to the
-    share of conversations that rules passed. A part that never failed and has no rate is omitted, and the sum is
-    then smaller.
+    Each element of ``parts`` stands for a part of the conversations: its share of all conversations, and its rate.
+    The shares add up to the share of conversations that rules passed, or to less if the caller omits a part that
+    has no failures and no rate.
     """
     rest = fsum(share for share, _ in parts)
     middle = fsum(share * part_rate.rate for share, part_rate in parts) / rest if rest else 0.0
@@ -263,7 +263,7 @@ def _compute_coverage(strata: Sequence[GradedStratum]) -> float:
 def _widen_by_ungraded(estimate: Estimate, share: float) -> Estimate:
     """Widen the limits of an estimate that covers ``share`` of the conversations.
 
-    All conversations outside this share may be right, or may have failed.
+    The conversations outside this share are unknown: all of them may be right, or all may have failed.
     """
     return Estimate(estimate.value, estimate.low * share, _clip_share(estimate.high * share + 1 - share))
 
@@ -297,10 +297,7 @@ def _build_stratum_share(stratum: GradedStratum, conversations: int, *, finite: 
 
 
 def _estimate_by_design(parts: Sequence[_StratumShare], confidence: float) -> Estimate:
-    """Estimate a rate from strata, with limits.
-
-    Completely graded strata add nothing to the width of the interval.
-    """
+    """Estimate a rate and its interval from strata. A completely graded stratum does not widen the interval."""
     rate = _clip_share(fsum(stratum.item_weight * stratum.failures for stratum in parts))
     open_parts = [stratum for stratum in parts if stratum.ungraded_share]
     certain = fsum(stratum.item_weight * stratum.failures for stratum in parts if not stratum.ungraded_share)
@@ -326,9 +323,9 @@ def _compute_single_stratum_limits(stratum: _StratumShare, confidence: float) ->
 
 
 def _compute_widest_limits(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
-    """Return the wider of two lower limits and of two upper limits, as shares (0 to 1) of all conversations.
+    """Return the lower of two lower limits and the higher of two upper limits, as shares of all conversations.
 
-    One pair of limits is computed from the failures, the other pair from the right answers.
+    One pair of limits is computed from the failures, and the other pair from the right answers.
     """
     share = fsum(stratum.item_weight * stratum.graded for stratum in parts)
     scaled = [stratum._replace(item_weight=stratum.item_weight / share) for stratum in parts]
@@ -340,7 +337,10 @@ def _compute_widest_limits(parts: Sequence[_StratumShare], confidence: float) ->
 
 
 def _compute_weighted_limits(parts: Sequence[_StratumShare], confidence: float) -> tuple[float, float]:
-    """Return limits for the failure rate from the observed failures, within the range that the grades allow."""
+    """Return limits for the failure rate, computed from the observed failures.
+
+    The limits never contradict the known grades.
+    """
     tail = (1 - confidence) / 2
     rate = fsum(stratum.item_weight * stratum.failures for stratum in parts)
     spread = fsum(stratum.item_weight**2 * stratum.ungraded_share * stratum.failures for stratum in parts)
@@ -362,7 +362,7 @@ def _compute_weighted_limits(parts: Sequence[_StratumShare], confidence: float) 
 
 
 def _compute_quantile(share: float, rate: float, spread: float) -> float:
-    """Return the quantile ``share`` (0 to 1) of the Beta distribution for a failure rate.
+    """Return the value below which a failure rate lies with probability ``share``, by its Beta distribution.
 
     ``rate`` is the observed rate, and ``spread`` is its variance. The distribution is based on the number of
     equally weighted failures that has the same rate and variance.
@@ -398,7 +398,7 @@ def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float)
 
 
 def _correct_rate(rate: float, size: float, confusion: Confusion, confidence: float) -> Estimate | None:
-    """Estimate the true failure rate from the judge's failure ``rate`` over ``size`` answers."""
+    """Estimate the true failure rate. By the judge's grades, the rate is ``rate`` over ``size`` answers."""
     passed = compute_corrected_pass_rate((1 - rate) * size, size, confusion, confidence=confidence)
     return passed and Estimate(1 - passed.value, 1 - passed.high, 1 - passed.low)
 

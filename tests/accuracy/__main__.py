@@ -2,8 +2,9 @@
 
     python -m tests.accuracy DATA_FOLDER OUT_FILE --date 2026-01-31 --commit abc1234 [--only set …]
 
-Every module of ``tests/accuracy/sets/`` is found automatically. It defines ``NAME`` and ``measure(data: Path) ->
-Measured``. The exit code is 0 if the page was written, and 2 if the data folder is missing.
+Every module of ``tests/accuracy/sets/`` is found automatically. Each of these modules defines ``NAME`` and
+``measure(data: Path) -> Measured``. The exit code is 0 if the page was written, and 2 if the data folder is
+missing.
 """
 
 from __future__ import annotations

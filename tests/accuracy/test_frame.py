@@ -37,7 +37,7 @@ def test_agreement_counts_what_was_decided():
 
 
 def test_the_page_names_missed_targets_and_twenty_errors(snapshot):
-    """The page lists missed targets and 20 errors. A set with 50 errors does not displace another set's error."""
+    """The page lists missed targets and 20 errors. A set with 50 errors leaves room for another set's error."""
     crowd = tuple(TellingError("big", f"b{n}", "missed", "lesson") for n in range(50))
     single = (TellingError("small", "s1", "missed", "lesson"),)
     page = render_page(

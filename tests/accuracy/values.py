@@ -10,7 +10,7 @@ from monitors.facts.quantities.fact import Fact, FactKind, QuantityReading
 from monitors.facts.quantities.scan import scan
 
 CALENDAR = Decimal("0.016")
-"""Relative tolerance for a duration in years or months: 365 days a year against 30 days a month."""
+"""Relative tolerance for a duration in years or months, because 12 months of 30 days are less than 365 days."""
 
 ROUNDING = Decimal("1e-6")
 """Relative tolerance for rounding, because labels state values such as a third with a limited number of digits."""

@@ -94,7 +94,7 @@ def build_planted_line(row: Fields) -> Iterator[tuple[str, Fields]]:
 
 
 def format_grade(row: Fields, answer: Fields) -> str:
-    """Format whether the reply passes. For an expected refusal, format whether it refused."""
+    """Format whether the reply passes. If a refusal is expected, format whether the reply refuses."""
     if row.get("expected_refusal"):
         return f"refused: {ANSWERS[answer['refused']]}"
     return DECISIONS[answer["factual_match"]]
@@ -121,7 +121,7 @@ def format_language(_row: Fields, answer: Fields) -> str:
 
 
 def format_quantities(_row: Fields, answer: Fields) -> str:
-    """Format the quantities that the text states, in their order."""
+    """Format the quantities that the text states, in the order of the text."""
     facts = (f"{fact['kind']} {fact['value']} {fact['unit'] or ''}".strip() for fact in answer["facts"])
     return "; ".join(facts) or "nothing"
 
@@ -213,7 +213,7 @@ def ask_command(command: Sequence[str], pipe: str, lines: Sequence[Fields]) -> l
 
 
 def write_verdicts(verdicts: Mapping[Row, str], path: Path) -> None:
-    """Write one JSON object for each line: set, row and verdict."""
+    """Write the verdicts as JSON Lines. Each line contains the set, the row and the verdict."""
     lines = (
         json.dumps({"set": name, "row": row, "verdict": verdict}, ensure_ascii=False) + "\n"
         for (name, row), verdict in verdicts.items()

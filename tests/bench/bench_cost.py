@@ -176,7 +176,7 @@ def build_conversations(count: int) -> list[Conversation]:
 
 @cache
 def grade_night(count: int) -> tuple[GradedTurn, ...]:
-    """Grade ``count`` conversations of a nightly run by the rules that every reply goes through."""
+    """Grade ``count`` conversations of a nightly run with the rules that check every reply."""
     grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.MAJOR)
     return tuple(
         turn

@@ -5,7 +5,7 @@
 The real commands run against a local server with LangSmith's API. Each command runs on the large and on the small
 dataset, and is measured in microseconds of CPU time per case. A command holds its whole suite in memory, but the
 memory for the platform's pages must not grow. Therefore reading alone is also measured, by the allocations that
-Python counts. Its memory must stay within 1.5 times that of the small dataset.
+Python counts. For the large dataset, the memory for reading must stay within 1.5 times that for the small one.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""P1: measure the cost of the network guard and of the silent page for each question.
+"""P1: measure the cost of the network guard and of the unasked page for each question.
 
     python -m tests.bench.bench_guard [--pairs 5] [--bot-s 1] [--run 8]
 
 Two browsers send questions to a Gradio page in turn, one question at a time. The order changes from pair to pair,
 so that other work on the machine affects both equally. One browser connects through a guarded proxy for each page,
-as in every run. The other browser connects directly, which no setting allows. The silent page is opened once in
-each run: runs with and without it are compared in turn.
+as in every run. The other browser connects directly, which no setting allows. The unasked page (in figures: the
+silent page), on which no question is asked, is opened once in each run. Runs with and without this page are
+compared in turn.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class DirectPages(Pages):
 
 
 def build_driver(address: str, folder: str, *, guarded: bool = True, silent: bool = True) -> BrowserDriver:
-    """Build a run's driver, optionally without the network guard or without the silent page."""
+    """Build a run's driver, optionally without the network guard or without the unasked page."""
     settings = ProbeSettings(screenshots=CapturePolicy.NEVER, browser_path=os.environ.get("CHROMIUM_PATH"))
     driver = BrowserDriver(address, settings, run_folder=Path(folder))
     if not guarded:
@@ -68,8 +69,8 @@ def build_driver(address: str, folder: str, *, guarded: bool = True, silent: boo
         driver._pages = DirectPages(driver.chromium, address, settings)
     if not silent:
         driver._greetings = Greetings()
-        driver._silent.stop_early()
-        driver._silent._task = asyncio.ensure_future(asyncio.sleep(0))  # begun already, as far as it knows
+        driver._unasked.stop_early()
+        driver._unasked._task = asyncio.ensure_future(asyncio.sleep(0))  # begun already, as far as it knows
     return driver
 
 
@@ -120,7 +121,7 @@ def compute_ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, f
 
 
 async def compare(address: str, pairs: int, bot_s: float, count: int) -> None:
-    """Compare questions with and without the guard, then runs with and without the silent page."""
+    """Compare questions with and without the guard, then runs with and without the unasked page."""
     pairs_s = await measure_pairs(address, pairs, bot_s)
     ratio, low, high = compute_ratio(pairs_s)
     report(

@@ -2,8 +2,9 @@
 
     python -m tests.bench.bench_probe [--cases 12] [--rounds 5] [--pages 4] [--bot-s 1]
 
-Each loop sends the same questions, each in a new context, with the same number at once. CPU seconds are those of
-this process, the Playwright driver and the browser together, by kind of process. The app is counted separately.
+Each loop sends the same questions, each in a new browser context, with the same number of questions at once. CPU
+seconds are those of this process, the Playwright driver and the browser together, by kind of process. The app is
+counted separately.
 
 Where the time goes (60 questions, 4 pages, 2 quiet cores, November 2026): both cores are always busy. The lean loop
 and Lookout each take 1.6 CPU seconds for a question. In wall time, the lean loop takes 64 s and Lookout 61 s. Six

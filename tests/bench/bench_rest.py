@@ -226,7 +226,7 @@ def measure(
     *,
     every_s: float = SAMPLE_EVERY_S,
 ) -> Usage:
-    """Wait `SETTLE_S` seconds, then measure the processes that ``list_pids`` returns for ``window_s`` seconds.
+    """Wait `SETTLE_S` seconds, then measure the processes of ``list_pids`` over a time of ``window_s`` seconds.
 
     During both times, call ``act`` every ``every_s`` seconds.
     """

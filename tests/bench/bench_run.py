@@ -63,9 +63,9 @@ FIRST_QUESTION_MOST_S = 5.0
 WITH_SERVER_START_MOST_S = 8.0
 PATIENCE_S = 300.0
 WRONG_RANK = 3
-"""Rank of the failing case among the severity-3 cases, in dozens. By then, all pages are busy.
+"""Rank of the failing case among the severity-3 cases, in dozens: the 36th case. By then, all pages are busy.
 
-A small suite fails earlier.
+In a small suite, the rank is lower.
 """
 
 
@@ -150,9 +150,9 @@ def measure_overhead(folder: Path, environment: dict[str, str], cases: int, pair
     for number in range(pairs):
         sides = [
             lambda at=folder / f"run-{number}": ours.append(
-                format_spent(lambda: run_whole(at, environment, cases))
+                measure_spent(lambda: run_whole(at, environment, cases))
             ),
-            lambda at=folder / f"bare-{number}": theirs.append(format_spent(lambda: run_bare(at, cases))),
+            lambda at=folder / f"bare-{number}": theirs.append(measure_spent(lambda: run_bare(at, cases))),
         ]
         for side in sides if number % 2 else reversed(sides):
             side()
@@ -188,8 +188,8 @@ class Spent(NamedTuple):
     cpu_s: float
 
 
-def format_spent(work: Callable[[], float]) -> Spent:
-    """Call ``work``. Return the wall seconds that it returns, and the CPU seconds that it used."""
+def measure_spent(work: Callable[[], float]) -> Spent:
+    """Call ``work``, which returns wall seconds. Return these seconds, and the CPU seconds that the call used."""
     before = _cpu_s()
     wall_s = work()
     return Spent(wall_s, _cpu_s() - before)

@@ -56,7 +56,7 @@ class Chosen(NamedTuple):
 
 
 class Served(NamedTuple):
-    """A running server, and the numbers of the commits that have not been sent to it yet."""
+    """A running server, and the numbers of the commits that this server has not been sent yet."""
 
     url: str
     pid: int

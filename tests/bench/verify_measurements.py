@@ -94,7 +94,7 @@ def run_verify(folder: Path, environment: Mapping[str, str]) -> Ended:
 
 
 def read_noted(file: Path) -> list[Noted]:
-    """Read the lines that the application recorded, in their order."""
+    """Read the lines that the application recorded, first line first."""
     return [Noted.model_validate_json(line) for line in file.read_text("utf-8").splitlines()]
 
 

@@ -83,7 +83,7 @@ async def receiver(
     deployment: str = DEPLOYMENT,
     now: Callable[[], datetime] = lambda: NOW,
 ) -> AsyncGenerator[Receiver]:
-    """Start a receiver that has one trigger of each sender, for the target ``bot``.
+    """Start a receiver for the target ``bot`` that has one trigger for each kind of sender.
 
     By default, there is no Prefect server.
     """
@@ -112,7 +112,7 @@ async def receiver(
 
 
 async def each_sender(door: Receiver, body: bytes) -> AsyncGenerator[httpx.Response]:
-    """Send one body as every sender and as every event, with valid signatures. Yield the responses."""
+    """Send the same body with valid signatures, as every sender and as every event. Yield the responses."""
     yield await door.by_github(body)
     yield await door.by_github(body, "push")
     yield await door.by_github(body, "workflow_run")

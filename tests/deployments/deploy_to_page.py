@@ -110,7 +110,7 @@ class KilledWay(NamedTuple):
 
 
 def follow_killed(folder: Path, suite: Path, answers: int) -> KilledWay:
-    """Deploy the demo, kill the engine of its run after ``answers``, and follow ``lookout up`` to the end."""
+    """Deploy the demo, kill its run's process after ``answers`` answers, and follow ``lookout up`` to the end."""
     space, log = folder / "space", folder / "slack.jsonl"
     space.mkdir()
     with (

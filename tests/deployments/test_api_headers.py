@@ -48,7 +48,7 @@ def doctor(folder, *arguments, **variables):
 
 
 def checked(folder, *arguments, **variables):
-    """Return each check of the doctor by name."""
+    """Return all checks of the doctor, keyed by name."""
     done = doctor(folder, *arguments, **variables)
     assert "Traceback" not in done.stderr, done.stderr
     return {check["name"]: check for check in json.loads(done.stdout)["checks"]}

@@ -65,7 +65,7 @@ def test_a_shops_facts_are_graded_in_their_roles(tmp_path):
 
 
 def test_an_insurers_words_play_no_part_in_it(tmp_path):
-    """Meanings from insurance do not apply to a shop: "aged" for an age, and "submit" for a notice period.
+    """Insurance meanings do not apply to a shop, such as "aged" for an age and "submit" for a notice period.
 
     The words "delivery" and "return" have no insurance meaning.
     """

@@ -40,9 +40,9 @@ A_SOURCE = {
 
 
 def gate(lookout, folder, said):
-    """Run ``lookout gate`` once against an API that returns these sources.
+    """Run ``lookout gate`` once against an API whose replies have the sources ``said``, one reply for each case.
 
-    Return the result of each case, in the order of the cases.
+    Return the finished process, and the result of each case by the number of the case.
     """
     answers = [{"reply": {"text": TEXT, **each}} for each in said]
     with Chat(*answers) as chat:
@@ -58,7 +58,7 @@ def gate(lookout, folder, said):
 
 @pytest.mark.whole_only
 def test_an_api_that_names_no_source_fails_however_it_says_so(tmp_path, lookout):
-    """An API that names no source fails, in whatever form it says so, for example with an empty list."""
+    """An API that names no source fails, in whatever form its reply says so, for example with an empty list."""
     done, cases = gate(lookout, tmp_path, NO_SOURCE.values())
     found = {
         name: (cases[n]["assessment"]["outcome"], cases[n]["result"]["wire"]["citations"])

@@ -145,7 +145,7 @@ def test_the_first_commands_find_their_files(installed: Environment, elsewhere: 
 
 @contextmanager
 def without(installed: Environment, libraries: Path, *missing: str) -> Iterator[None]:
-    """Hide the libraries ``missing`` from the environment during the ``with`` block, or all if none is given."""
+    """Hide the libraries ``missing``, or all libraries if none is given, during the ``with`` block."""
     listed = installed.site / "libraries.pth"
     here = listed.read_text(encoding="utf-8")
     libraries.mkdir()
@@ -171,9 +171,9 @@ def without(installed: Environment, libraries: Path, *missing: str) -> Iterator[
 def test_a_missing_library_is_named_with_the_command_that_installs_it(
     installed: Environment, tmp_path: Path, *, missing, command, to_install, snapshot
 ):
-    """If a library is missing, two lines name it, the environment, and a command that installs it as printed.
+    """If a library is missing, two lines name it, the environment, and the command that installs the library.
 
-    The exit code is 2.
+    The command works as printed. The exit code is 2.
     """
     with without(installed, tmp_path / "libraries", *missing):
         done = installed.run("lookout", *command, cwd=tmp_path)

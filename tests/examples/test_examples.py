@@ -59,7 +59,7 @@ def test_an_example_does_what_its_page_says(name: str, tmp_path: Path, prefect_e
 def test_the_one_command_starts_the_bot_and_ends_it(tmp_path: Path, prefect_environment: dict[str, str]) -> None:
     """The one command of an example starts the bot and ends it.
 
-    The configuration that the command writes contains a port on which nothing listens any more.
+    Afterwards, nothing listens on the port in the configuration that the command wrote.
     """
     environment = prefect_environment | fork_server.WARM
     done = fork_server.run("json_api", module="examples", cwd=tmp_path, env=environment)
@@ -135,7 +135,7 @@ def test_an_example_has_four_to_eight_questions_and_one_that_must_never_be_answe
 
 
 def test_a_bot_stands_alone() -> None:
-    """A copied folder still works: its bot imports neither Lookout nor other examples."""
+    """A copied folder of an example works alone: its bot imports neither Lookout nor other examples."""
     ours = re.compile(
         r"^\s*(?:from|import) (?:flows|monitors|warehouse|deployments|tests|examples)\b", re.MULTILINE
     )

@@ -1,9 +1,9 @@
 """Reads the recipes of `docs/extending.md`, applies one to a copy of the tree, and writes the page.
 
-A recipe is a TOML file of `recipes/`: a title, a text, and edits. An edit creates a file, or inserts lines after
-one line (`after`), or replaces one line (`line`). The line is written without its indentation and must occur once
-in the file. Therefore a recipe still fits after changes elsewhere in the file. To update the page, run ``python -m
-tests.extending.recipes``.
+A recipe is a TOML file of `recipes/`: a title, a text, and edits. An edit creates a file, inserts lines after one
+line of a file (`after`), or replaces one line (`line`). That line is written without its indentation and must occur
+once in the file. Therefore a recipe still fits after changes elsewhere in the file. To update the page, run
+``python -m tests.extending.recipes``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RecipeError(Exception):
 
 
 class Edit(BaseModel):
-    """One change of one file. `text` is the new file, or the lines to insert, or the replacement of `line`."""
+    """One change of one file. `text` is the whole new file, the lines to insert, or the replacement of `line`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -47,7 +47,7 @@ class AlertingTestbed:
         return self.now
 
     def skip(self, **span: float) -> None:
-        """Move the clock by a `timedelta` with these arguments."""
+        """Move the clock ahead by ``timedelta(**span)``."""
         self.now += timedelta(**span)
 
     def bot(self, **changes: object) -> SlackBot:
@@ -71,7 +71,7 @@ class AlertingTestbed:
     ) -> Notifier:
         """Build the notifier of the run ``run_id``.
 
-        It uses the senders ``paths`` in this order, or else the bot.
+        The notifier tries the senders ``paths`` in this order. By default, it uses only the bot.
         """
         ways = [
             DeliveryPath(f"way {number}", sender) for number, sender in enumerate(paths or [self.bot()], start=1)

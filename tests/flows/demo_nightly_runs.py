@@ -67,7 +67,7 @@ class Simulated(NamedTuple):
 
     @property
     def covered(self) -> bool:
-        """Return whether the interval contains the true rate, apart from rounding."""
+        """Return whether the true rate is within the interval. Rounding errors are ignored."""
         return self.estimate.low - 1e-9 <= self.truth <= self.estimate.high + 1e-9
 
 
@@ -130,7 +130,7 @@ class DemoNights:
 
 @cache
 def replies() -> Mapping[str, BotReply]:
-    """Return the replies of the demo's bot without faults, by question of its suite."""
+    """Return the replies of the demo's bot without faults, keyed by the questions of the bot's suite."""
     bot = Bot(load_policies(), load_vocabulary())
     questions = dict.fromkeys(case.turns[-1] for case in load_suite(SUITE).cases)
     return {question: bot.reply(question) for question in questions}

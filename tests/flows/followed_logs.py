@@ -34,7 +34,7 @@ def entry(number: int, **changes: object) -> str:
 
 
 class Followed:
-    """A followed log. A new follower makes each poll, as in a scheduled run."""
+    """A followed log. Each poll uses a new follower, as each scheduled run does."""
 
     def __init__(
         self, folder: Path, testbed: AlertingTestbed, place: LogPlace | None = None, **settings: object

@@ -119,7 +119,7 @@ class Nights:
         return await NightlyRun(self.wired(number)).run()
 
     def loaded(self, question: str) -> list[Sequence[object]]:
-        """Load all segments, and return the rows of a warehouse query."""
+        """Load all journal segments into the warehouse, and return the rows of a query."""
         self.testbed.store.load_pending(5)
         return list(self.testbed.store.query(question).rows)
 

@@ -19,7 +19,7 @@ from warehouse.database.store import Store
 
 
 class Clock:
-    """A clock that changes only if a test moves it."""
+    """A clock that stands still until a test moves it."""
 
     def __init__(self, at: datetime = NIGHT) -> None:
         self.at = at

@@ -10,8 +10,8 @@ import flows.clock
 
 
 def set_clock(now: Callable[[], datetime]) -> None:
-    """Make this process use ``now`` as the real time.
+    """Make this process use ``now`` in place of the real clock.
 
-    The product reads it in one function, `flows.clock.utc_now`.
+    The product reads the time in one function, `flows.clock.utc_now`.
     """
     flows.clock.datetime = SimpleNamespace(now=lambda _zone: now())

@@ -25,7 +25,7 @@ MAX_S = 3.0
 
 
 def servers_of(home: Path) -> list[int]:
-    """Return the process ids of all Prefect servers for ``home`` on this machine."""
+    """Return the process ids of all Prefect servers on this machine whose ``PREFECT_HOME`` is ``home``."""
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
         try:

@@ -74,7 +74,7 @@ def original(tmp_path, slack) -> AlertingTestbed:
 def live_on(testbed: AlertingTestbed) -> list[NotifyReason]:
     """Simulate three more days of an installation, and return the reasons of the alerts that it sends.
 
-    It sends pending alerts, then sees the same fault again, and then gets right answers.
+    The installation sends pending alerts, then sees the same fault again, and then gets right answers.
     """
     before = list_sent_alerts(testbed)
     testbed.skip(days=3)
@@ -162,14 +162,17 @@ def test_a_moved_folder_sends_what_was_waiting(tmp_path, slack, original):
 
 @pytest.mark.whole_only
 def test_copy_changes_nothing_in_a_folder_that_is_none(tmp_path, slack, original):
-    """The option `--copy` has no effect on a folder that is not a copy, so a service can use it at every start."""
+    """The option `--copy` has no effect on a folder that is not a copy.
+
+    Therefore a service can use this option at every start.
+    """
     claim_or_separate_data_folder(tmp_path / "data", None, new_id="copy", at=original.now, copied=True)
     assert read_identity(tmp_path / "data").id == "original"
     assert live_on(original) == ALL
 
 
 def test_a_copy_with_its_journal_elsewhere_is_refused(tmp_path, original):
-    """A copy with a journal outside the folder, such as in a bucket, is rejected: both would share the journal."""
+    """A copy is rejected if its journal is outside the folder, such as in a bucket. Both would use one journal."""
     copy_all(tmp_path / "data", tmp_path / "copy")
     with pytest.raises(ConfigError, match=r"warehouse\.journal"):
         claim_or_separate_data_folder(

@@ -34,7 +34,7 @@ SIZE = 64_000_000
 """The size of the file system in bytes."""
 ANSWERS_AFTER_S = 0.5
 LOOKS = 60
-"""The number of polls before a batch is ready, so that the judge takes a few seconds."""
+"""How often a batch of the judge is polled until it is ready, so that the judge takes a few seconds."""
 
 
 class Disk:

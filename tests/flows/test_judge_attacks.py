@@ -1,7 +1,4 @@
-"""Test published attacks on judges, which the tests read from the data folder next to the project, and own attacks.
-
-An answer that fails by rule stays failed, and the text of an attack stays inside the fences around an answer.
-"""
+"""Test attacks on judges: published attacks from the data folder next to the project, and our own."""
 
 from __future__ import annotations
 

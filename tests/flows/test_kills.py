@@ -1,4 +1,4 @@
-"""A small soak test: in one run, Chromium, the application and Lookout are killed, and Lookout also at the end."""
+"""A small soak test: Chromium, the application and Lookout are killed during a run, and Lookout at its end too."""
 
 from __future__ import annotations
 

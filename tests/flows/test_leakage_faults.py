@@ -1,4 +1,4 @@
-"""Test rows 87 and 89 of the fault matrix: no output for users contains leaked data or secrets.
+"""Test the faults f87 and f89: no output for users contains leaked data or secrets.
 
 Only the journal and results.json, which are evidence, contain the unredacted answers.
 """
@@ -50,7 +50,7 @@ SECRETS = ("hf_" + "Qw7" * 12, "a-token-that-nobody-shows", "a-secret-check", TO
 
 
 def digits(text: str) -> str:
-    """Return ``text`` with ASCII digits, and without separators such as spaces between digits."""
+    """Return ``text`` with ASCII digits, and without the separators between digits, such as spaces."""
     plain = unicodedata.normalize("NFKC", text)
     plain = "".join(str(unicodedata.digit(one)) if one.isdigit() else one for one in plain)
     return re.sub(r"(?<=\d)[\s\W_]{1,2}(?=\d)", "", plain)

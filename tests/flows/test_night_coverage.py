@@ -1,4 +1,4 @@
-"""Test with fixed seeds that the estimated failure rate of simulated nights covers the true rate.
+"""Test that the interval of the estimated failure rate of simulated nights contains the true rate. Seeds are fixed.
 
 This is a short version of the soak test of the demo's nights.
 """

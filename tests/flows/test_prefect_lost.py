@@ -44,7 +44,7 @@ slack_api_url = "{slack}"
 WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
 CASES = 8
 LOOKS = 60
-"""The number of polls before a batch is ready, so that the judge takes a few seconds."""
+"""How often a batch of the judge is polled until it is ready, so that the judge takes a few seconds."""
 COMES_WITHIN_S = 180
 """The time limit in seconds for each wait, long enough for a busy machine. It is not a performance goal."""
 
@@ -140,8 +140,8 @@ def test_a_verification_comes_to_its_end_and_the_next_one_tells_nobody_again(tmp
 def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end: bool) -> None:
     """Run two verifications, and kill the server during the first. Check that the second repeats no message.
 
-    If ``to_the_end`` is true, wait until the first ends: Prefect's client retries for minutes. Otherwise, kill it
-    when its work is done.
+    If ``to_the_end`` is true, wait until the first ends: Prefect's client retries for minutes. Otherwise, kill the
+    first verification when its work is done.
     """
     with Chat(RIGHT, WRONG, *[RIGHT] * (CASES - 2)) as chat:
         chat.held_from = 3
@@ -235,7 +235,7 @@ def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, ser
 def test_the_log_is_still_followed_and_each_entry_alerted_once(tmp_path, server, slack):
     """If Prefect's server is killed, the flow still follows the log, and each entry is alerted once.
 
-    This is also true after a restart of both.
+    The same is true after the server and the flow are restarted.
     """
     log, config = tmp_path / "guard.jsonl", tmp_path / "lookout.toml"
     log.write_text(entry(0), encoding="utf-8")

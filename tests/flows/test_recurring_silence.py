@@ -1,4 +1,4 @@
-"""Test a recurring silence end to end: from lookout.toml, over a verification, to the message after its period."""
+"""Test a recurring silence end to end: the setting, a verification, and the message after the silence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test that Lookout respects the rate limit of an application, and that a wait for the limit is not a fault."""
+"""Test that Lookout respects the rate limit of an application, and does not report a wait for it as a fault."""
 
 from __future__ import annotations
 

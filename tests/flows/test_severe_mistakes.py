@@ -116,7 +116,7 @@ def test_severe_mistakes_never_pass_with_any_judge(tmp_path, lookout):
 
 
 def truthful(server: AnthropicServer) -> RuleJudge:
-    """Make the judge at ``server`` honest, so that it fails the wrong answers, and return it."""
+    """Make the judge at ``server`` honest, so that it fails the wrong answers. Return ``server``."""
     judge = server.judge
     judge.flatters = False
     judge.rejects = tuple(reply for _, _, reply in MISTAKES.values())

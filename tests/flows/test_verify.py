@@ -144,7 +144,7 @@ def test_an_address_where_nobody_listens_is_inconclusive_with_the_reason(tmp_pat
 def test_a_stopped_run_keeps_its_answers_and_the_next_one_goes_on(
     tmp_path, lookout, prefect_environment, clean_space
 ):
-    """After Ctrl-C, the next run resumes the stopped run: it asks only the remaining cases."""
+    """After Ctrl-C, the next run resumes the stopped run, and asks only the remaining cases."""
     configured(tmp_path, clean_space, few_cases(tmp_path, severe=3, others=5))
     journal = tmp_path / "data" / "journal"
     environment, pipe = prefect_environment | fork_server.WARM, subprocess.PIPE

@@ -1,4 +1,4 @@
-"""Test that a slow command shows a progress line on a terminal, and erases it. A pipe gets no progress line."""
+"""Test that a slow command shows a progress line on a terminal, and erases it later. A pipe gets no such line."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_pipe_has_no_line():
 
 
 class HeldBot(Bot):
-    """A bot that answers when the test allows it."""
+    """A bot whose answers wait until the test releases them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ COMMANDS = {
 def test_a_command_that_waits_for_an_answer_says_so_on_a_terminal_alone(
     command, seen, tmp_path, prefect_environment
 ):
-    """While a command waits for an answer, a terminal shows a progress line, which is erased.
+    """While a command waits for an answer, a terminal shows a progress line, and then erases it.
 
     A pipe gets no line.
     """

@@ -1,4 +1,4 @@
-"""Test rows 19 to 24 of the fault matrix, which are about faults of Lookout itself, with an external watchdog."""
+"""Test the faults f19 to f24, which are faults of Lookout itself, with an external watchdog."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_run_says_to_the_outside_check_that_the_watcher_is_down(tmp_path, look
 def test_f22_a_full_disk_alerts_and_loses_nothing(tmp_path, lookout, prefect_environment, slack, dog):
     """If no file can grow after the third answer, as on a full disk, the run stops and sends one alert.
 
-    The next run, with free space, resumes it without loss.
+    The next run, with free space, resumes the stopped run without loss.
     """
     asked_twice = 8
     with Chat() as chat:

@@ -51,7 +51,10 @@ def test_each_night_ends_as_what_it_was(week):
 
 
 def test_few_messages_each_in_its_owners_channel(week):
-    """Besides the digests, the week has five messages and four replies, each in the channel of its owners."""
+    """Besides the digests, the week has five messages and four replies in threads.
+
+    Each is in the channel of its owners.
+    """
     nights, digests, alerts = week
     message, reply = "message", "reply in its thread"
     assert [sorted(places(one)) for one in nights] == [

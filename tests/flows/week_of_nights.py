@@ -106,7 +106,7 @@ verify_cron = ""
 class Day:
     """The events of one day. ``wrong`` is the percentage of answers that their source does not support.
 
-    ``errors`` are the hours between which all answers are errors of the provider.
+    ``errors`` are the first and the last hour of a period in which all answers are provider errors.
     """
 
     title: str
@@ -130,7 +130,8 @@ WEEK: Final = (
 class Sent(NamedTuple):
     """A message that Slack accepted.
 
-    ``kind`` is a key of `_ARRIVALS`. ``threaded`` is true if it is in a thread, and ``rings`` if it mentions users.
+    ``kind`` is a key of `_ARRIVALS`. ``threaded`` is true if the message is in a thread, and ``rings`` if the
+    message mentions users.
     """
 
     channel: str

@@ -1,6 +1,7 @@
-"""A second implementation of the drift test, directly from its formula, for thousands of streams at once.
+"""A second implementation of the drift test, for thousands of streams at once.
 
-A stream is a series of nights. The implementation uses numpy and scipy, and has no state.
+A stream is a series of nights. The implementation follows the formula of the test directly, uses numpy and scipy,
+and stores nothing between nights.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def log_evidence(failures: Streams, graded: Streams, window: int = 60) -> Stream
 
 
 def alarms(failures: Streams, graded: Streams, alpha: float, window: int = 60) -> NDArray[np.int64]:
-    """Return the night on which the e-value of each stream first reaches 1/alpha, or -1 if it never does."""
+    """Return for each stream the first night (from 0) with an e-value of at least 1/alpha, or -1 for none."""
     reached = log_evidence(failures, graded, window) >= -np.log(alpha)
     return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, -1)
 

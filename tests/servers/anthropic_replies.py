@@ -53,7 +53,7 @@ SPOILED: dict[str, Spoil] = {
     "contradiction": _with(factual_match=True, score=0.0, failure_kinds=["wrong_fact"]),
     "surrogate": lambda verdict: as_text(verdict).replace('"reason": "', '"reason": "\\ud800'),
 }
-"""Functions that make a verdict invalid, so that Lookout must reject it, by the name of the fault."""
+"""Functions that make a verdict invalid, keyed by the name of the fault. Lookout must reject such a verdict."""
 
 SPOILED_CRITERIA: dict[str, Spoil] = {
     "no_criteria": lambda verdict: as_text({k: v for k, v in verdict.items() if k != "criteria"}),
@@ -68,7 +68,7 @@ SPOILED_CRITERIA: dict[str, Spoil] = {
     "criterion_1_without_quote": _with_criterion("completeness", score=1, quote="", reason="all is there"),
     "criterion_0_without_reason": _with_criterion("completeness", score=0, quote="", reason=" "),
 }
-"""Functions that make only the criteria of a rating invalid, by the name of the fault."""
+"""Functions that make only the criteria of a rating invalid, keyed by the name of the fault."""
 
 
 MISCOUNTED: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -78,7 +78,7 @@ MISCOUNTED: dict[str, Callable[[dict[str, Any]], Any]] = {
     "usage_huge": lambda usage: usage | {"input_tokens": 10**30},
     "usage_fraction": lambda usage: usage | {"cache_creation_input_tokens": "1.5"},
 }
-"""Functions that replace the token counts by invalid ones, by the name of the fault."""
+"""Functions that replace the token counts with invalid ones, keyed by the name of the fault."""
 
 
 class Replies:

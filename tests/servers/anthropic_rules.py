@@ -97,7 +97,7 @@ def _wrong_schema(schema: dict[str, Any], place: str) -> Refusal | None:
 
 
 def wrong_with_batch(body: Any) -> Refusal | None:
-    """Return the API's error for the batch in ``body``, or ``None`` if it is valid.
+    """Return the API's error for the batch in ``body``, or ``None`` if the batch is valid.
 
     The requests in the batch are validated later, one by one.
     """

@@ -42,11 +42,11 @@ _EMPTY_KEYS = frozenset(word[:5] for word in _EMPTY.split())
 _NOT = re.compile(r"\b(?:not|no|never|cannot|without|excluded?|nahi|nahin)\b|n't\b|नहीं", re.IGNORECASE)
 
 _LEADS = dict.fromkeys(("yes", "haan", "हाँ"), True) | dict.fromkeys(("no", "nahi", "नहीं"), False)
-"""The first words of an answer that mean yes (true) or no (false)."""
+"""Words at the start of an answer that mean yes (true) or no (false)."""
 
 
 class Case(NamedTuple):
-    """The fenced texts of a prompt, and whether it says that a refusal is expected."""
+    """The fenced texts of a prompt, and whether the prompt says that a refusal is expected."""
 
     question: str
     golds: tuple[str, ...]
@@ -56,7 +56,7 @@ class Case(NamedTuple):
 
 
 def read_prompt(text: str) -> Case | None:
-    """Return the case in a prompt with the user message ``text``, or ``None`` if it has no fenced answer."""
+    """Return the case in the prompt with the user message ``text``, or ``None`` if no answer in it is fenced."""
     fields: dict[str, list[str]] = {}
     for fence in FENCE.finditer(text):
         fields.setdefault(fence["label"].lower(), []).append(fence["body"])
@@ -195,7 +195,7 @@ def _alike(gold: str, answer: str) -> tuple[float, list[str]]:
 def _criteria(case: Case, right: bool) -> dict[str, dict[str, object]]:
     """Return the scores of a report for helpfulness, completeness and accuracy.
 
-    If a score is 0 because a part is missing, there is no quote. If the part is wrong, there is one.
+    A score of 0 has no quote if a part of the report is missing, and has a quote if the part is wrong.
     """
     report = read_report(case.answer)
     cause = report.root_cause or ""
@@ -253,7 +253,7 @@ def _is_found(gold: str, answer: str) -> bool:
 
 
 def _is_reordered(gold: str, answer: str) -> bool:
-    """Return whether the answer has the gold's figures in another order, other units, or another "per"."""
+    """Return whether the answer has the gold's figures in another order, with other units, or per another unit."""
     for source in reversed(find_citations(answer)):
         answer = answer[: source.start] + answer[source.end :]
     per = set(_PER.findall(gold))

@@ -16,8 +16,8 @@ Answer = Callable[[web.Request], web.StreamResponse]
 class ExportServer(ThreadedServer):
     """An export with ``size`` items on each page, and a path for each kind of pagination, such as ``/cursor``.
 
-    ``faults`` are the responses to the next requests, in order. ``asked`` are the paths with queries of the
-    requests, and ``tokens`` their Authorization headers. ``answers`` are the responses for paths below ``/other/``.
+    ``faults`` are the responses to the next requests, in order. ``asked`` contains the path and query of each
+    request, and ``tokens`` its Authorization header. ``answers`` are the responses for paths below ``/other/``.
     """
 
     def __init__(self, items: list[Any], *, size: int = 3, token: str | None = None) -> None:

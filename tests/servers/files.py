@@ -12,8 +12,9 @@ from tests.servers.threaded_server import ThreadedServer
 class FileServer(ThreadedServer):
     """A server of ``files``, which are keyed by path.
 
-    If ``ranges`` is false, it ignores range requests and sends no length. If ``token`` is set, requests without
-    this bearer token get HTTP 401. ``statuses`` maps paths to error statuses, and ``moved`` to redirect targets.
+    If ``ranges`` is false, the server ignores range requests and sends no length. If ``token`` is set, requests
+    without this bearer token get HTTP 401. ``statuses`` maps paths to error statuses, and ``moved`` to redirect
+    targets.
     """
 
     def __init__(self, files: dict[str, bytes], *, ranges: bool = True, token: str | None = None) -> None:

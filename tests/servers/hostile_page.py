@@ -1,4 +1,4 @@
-"""A chat page that tries in many ways to reach a service in Lookout's internal network, and this service."""
+"""A chat page that tries in many ways to reach a service in Lookout's internal network, and the service itself."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ LEAVING: dict[str, dict[str, str]] = {
     "frame alone": {"BODY": '<iframe src="INSIDE/"></iframe>', "LOADED": "form.remove(); log.remove();"},
     "frame of redirects": {"BODY": '<iframe src="/hop"></iframe>', "LOADED": "form.remove(); log.remove();"},
 }
-"""Ways in which a page leads a visitor away, by name. Each maps placeholders of `CHAT` to their content."""
+"""Ways in which a page leads a visitor away, keyed by name. Each way is the content for placeholders in `CHAT`."""
 
 ASKING: dict[str, str] = {
     "frame": 'return added(made("iframe", {src: "INSIDE/"}));',
@@ -90,7 +90,7 @@ ASKING: dict[str, str] = {
     "await peer.setLocalDescription(await peer.createOffer());",
     "WebTransport": 'await new WebTransport("https://UDP/").ready; return "open";',
 }
-"""Scripts that send a request to the internal service, by name. The name is also the requested path."""
+"""Scripts that send a request to the internal service, keyed by name. The name is also the requested path."""
 
 _FETCHING = 'fetch("INSIDE/").then((answer) => answer.text()).catch((error) => "refused: " + error)'
 SCRIPTS = {

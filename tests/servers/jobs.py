@@ -69,7 +69,7 @@ class Started:
 
     @property
     def asks(self) -> str | None:
-        """Return the question that the job waits for an answer to, or ``None`` if it does not wait."""
+        """Return the question whose answer the job waits for, or ``None`` if the job does not wait."""
         number = len(self.answers) + 1
         return f"Question {number}: which version?" if number <= self.number("asks", 0) else None
 

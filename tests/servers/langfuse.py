@@ -217,8 +217,8 @@ class LangfuseServer(ThreadedServer):
 def order_at_border(items: list[Any], border: int, at_border: str) -> list[Any]:
     """Return ``items`` as a server with the fault ``at_border`` lists them.
 
-    Item number ``border`` is the last of a page. ``swapped`` exchanges it with the next item, and ``missing`` omits
-    the next item.
+    Item number ``border`` is the last of a page. ``swapped`` exchanges this item with the next one, and ``missing``
+    omits the next item.
     """
     last, first = items[border - 1 : border], items[border : border + 1]
     between = {"swapped": first + last, "missing": last}.get(at_border, last + first)

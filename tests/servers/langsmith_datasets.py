@@ -94,7 +94,7 @@ class LangSmithDatasetServer(ThreadedServer):
         return dataset
 
     def examples(self, name: str) -> dict[str, dict[str, Any]]:
-        """Return the examples of a dataset by their ids, as they are stored."""
+        """Return the examples of a dataset as they are stored, keyed by id."""
         return self.dataset(name)["examples"]
 
     def hide(self, name: str, example_id: str, *, listings: int) -> None:

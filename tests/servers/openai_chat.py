@@ -27,7 +27,7 @@ _MISCOUNTED: dict[str, dict[str, Any]] = {
     "usage_huge": {"prompt_tokens": 10**30},
     "usage_cached_text": {"prompt_tokens_details": {"cached_tokens": "half"}},
 }
-"""Invalid token counts, by the name of the fault."""
+"""Invalid token counts, keyed by the name of the fault."""
 
 
 class OpenAIServer(ThreadedServer):

@@ -49,7 +49,8 @@ class Watchdog(ThreadedServer):
     def alarm(self, at_s: float, *, period_s: float, grace_s: float) -> bool:
         """Return whether the watchdog raises an alarm at the time ``at_s``.
 
-        It raises an alarm if the last result was a failure, or if none arrived in the period plus the grace time.
+        It raises an alarm if the last result was a failure, or if no result arrived in the period plus the grace
+        time.
         """
         notified = [ping for ping in self.pings if ping.kind in {"", "/fail"}]
         return not notified or notified[-1].kind == "/fail" or at_s - notified[-1].at_s > period_s + grace_s

@@ -43,7 +43,10 @@ form.addEventListener("submit", async (event) => {
 
 
 def answer_to(question: str, *, wrong: bool = False) -> str:
-    """Return the answer to ``question``: the plan and its waiting period. ``wrong`` makes it a month too long."""
+    """Return the answer to ``question``: the plan and its waiting period.
+
+    ``wrong`` makes the period a month too long.
+    """
     plan = question.rsplit(maxsplit=1)[-1].rstrip("?")
     months = months_of(plan) + wrong
     return f"The waiting period under {plan} is {months} months of continuous cover. [Source: {plan}, clause 4]"

@@ -45,7 +45,7 @@ FAULTS = ("ok", "ok", "ok", "429:0", "429:3600", "500", "503", "502", "lost", "s
 MAX_LIFE_S = 0.6
 """The maximum time in seconds until a visit is killed.
 
-A visit takes about 0.3 s on an idle machine, so most kills occur during it.
+A visit takes about 0.3 s on an idle machine, so most kills occur during the visit.
 """
 SEND_TIMEOUT_S = 1.0
 GIVE_UP_AFTER = 12
@@ -116,7 +116,7 @@ def play(seed: int, slack: SlackServer, folder: Path) -> Outcome:
 
 
 def _visited(visit: Visit, slack: SlackServer, job: Callable[[], int]) -> bool:
-    """Run one visit, and return whether it was killed."""
+    """Run one visit, and return whether its process was killed."""
     asked = len(slack.requests)
 
     def has_asked() -> bool:
@@ -129,7 +129,7 @@ def _visited(visit: Visit, slack: SlackServer, job: Callable[[], int]) -> bool:
 def _forked(job: Callable[[], int], life_s: float | None, until: Callable[[], bool] | None) -> int:
     """Run ``job`` in a child process, which is killed after ``life_s`` seconds or when ``until`` returns true.
 
-    Returns its exit code, which is negative if it was killed.
+    Returns the exit code of the child, which is negative if the child was killed.
     """
     child = os.fork()
     if not child:

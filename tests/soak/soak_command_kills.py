@@ -34,7 +34,10 @@ from tests.soak.writing_commands import (
 
 
 def kill_once(name: str, folder: Path, life_s: float) -> bool:
-    """Start the command ``name`` and kill it after ``life_s`` seconds. Return whether it was still running."""
+    """Start the command ``name``, and kill it after ``life_s`` seconds.
+
+    Return whether it was running until then.
+    """
     process = fork_server.start(
         *build_arguments(name), cwd=folder, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

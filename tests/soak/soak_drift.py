@@ -52,7 +52,7 @@ def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Stre
 
 
 def in_parts(failures: Streams, graded: Streams) -> np.ndarray:
-    """Return the night of each stream's alarm. `AT_ONCE` streams are computed together, to save memory."""
+    """Return the night of each stream's alarm, counted from 0, or -1. Compute `AT_ONCE` streams at a time."""
     parts = range(0, len(failures), AT_ONCE)
     found = [drift_streams.alarms(failures[at : at + AT_ONCE], graded[at : at + AT_ONCE], ALPHA) for at in parts]
     return np.concatenate(found)

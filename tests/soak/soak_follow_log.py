@@ -96,7 +96,7 @@ def _timed(log: Followed) -> float:
 def _forked(log: Followed, life_s: float | None) -> int:
     """Poll the log once in a child process, which is killed after ``life_s`` seconds.
 
-    Returns its exit code, which is negative if it was killed.
+    Returns the exit code of the child, which is negative if the child was killed.
     """
     child = os.fork()
     if not child:

@@ -298,7 +298,7 @@ def _question(number: int) -> str:
 
 
 def live_through(seed: int) -> Counter[str]:
-    """Run the sequence of one seed and check it. Return how often each event occurred in it."""
+    """Run the sequence of one seed and check it. Return how often each event occurred."""
     with tempfile.TemporaryDirectory(prefix="lookout-gates-") as folder:
         repository = Repository(Path(folder), seed)
         with repository.open():

@@ -44,7 +44,10 @@ def designs() -> Iterator[tuple[str, str, Design]]:
 
 
 def report(design: Design, nights: int, seed: int) -> tuple[bool, str]:
-    """Simulate the nights of a design. Return whether it met its targets, and its row of the table."""
+    """Simulate the nights of a design.
+
+    Return whether the design met its targets, and the row of the design in the table.
+    """
     found = simulate(design, nights, seed)
     covered = fmean(each.covered for each in found)
     width = fmean(each.estimate.width for each in found)

@@ -1,4 +1,4 @@
-"""Fill the disk during each command that writes: it reports the fault, loses nothing, and can be repeated.
+"""Fill the disk during each command that writes: the command reports this, loses nothing, and can be repeated.
 
     python -m tests.soak.soak_small_disk --minutes 10 --seed 1 [--command rebuild]
 

@@ -34,7 +34,8 @@ from tests.zoo.streams import ENDED_AT, MAX_PAUSE_S, Plan, build_plans, reply
 MAX_LATENESS_S = 0.6
 """The maximum median lateness of an answer in seconds.
 
-With a signal, lateness counts from the true end of the answer. Without one, it counts from the end of the patience.
+With a signal, lateness counts from the true end of the answer. Without a signal, lateness counts from the end of
+the patience.
 """
 INCOMPLETE, UNANSWERED = "incomplete", "no answer"
 

@@ -538,7 +538,7 @@ def _on_issues(*observations: Observation, dimensions: str | None = None) -> Ale
 
 
 def _acted_on() -> Alert:
-    """Return the alert about grouped failures an hour later: all are acknowledged, one is a false alarm."""
+    """Return the alert about several failures after an hour: all are acknowledged, and one is a false alarm."""
     alert = _build_alert(*_many(), scored=True)
     everything = tuple(item.incident.fingerprint for item in alert.items)
     fingerprints = tuple(
@@ -580,7 +580,7 @@ def _fixed() -> tuple[tuple[Incident, ...], tuple[AlertItem, ...]]:
 
 
 def _open_before() -> Alert:
-    """Return an alert about two failures that was first only printed, and is sent by the first run with Slack."""
+    """Return an alert about two failures that was only printed at first. The first run with Slack sends it."""
     incidents, first = _items((), (LEAK, GATE), NIGHT)
     previous = {incident.fingerprint: incident for incident in incidents}
     printed = group_items_into_alerts(first, target=TARGET, run_id="run-0301", now=NIGHT)

@@ -116,7 +116,7 @@ async def _send_alert(
 
 
 def count_functions(functions: Iterable[Function]) -> tuple[int, int, int]:
-    """Return the numbers of all functions, of those outside `EXCLUDED`, and of the latter in `RENDERING`."""
+    """Return three counts: all functions, those outside `EXCLUDED`, and those of the latter in `RENDERING`."""
     entered = list(functions)
     counted = [path for path, _ in entered if not path.startswith(EXCLUDED)]
     return len(entered), len(counted), sum(path in RENDERING for path in counted)

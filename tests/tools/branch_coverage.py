@@ -63,7 +63,7 @@ def measure(arguments: Sequence[str], root: Path = ROOT, folder: Path = FOLDER) 
 
 
 def branches_by_folder(data: Path, root: Path = ROOT) -> dict[str, tuple[int, int]]:
-    """Return the numbers of branches and covered branches, by folder (two levels deep) and for ``total``.
+    """Return two counts for each folder (two levels deep) and for ``total``: branches and covered branches.
 
     Files that no test imported are included.
     """

@@ -26,7 +26,7 @@ def git(*arguments: str, root: Path = ROOT) -> list[str]:
 
 
 def base(root: Path = ROOT) -> str:
-    """Return the commit with which the files are compared to find the changed ones."""
+    """Return the commit that the working tree is compared with to find the changed files."""
     (head, *_) = git("rev-parse", "HEAD", root=root)
     for branch in ("main", "origin/main", "HEAD~1"):
         for commit in git("merge-base", "HEAD", branch, root=root):
@@ -36,7 +36,7 @@ def base(root: Path = ROOT) -> str:
 
 
 def touched(root: Path = ROOT) -> list[str]:
-    """Return the added and modified files, relative to ``root``, without deleted files."""
+    """Return the added and modified files, without deleted files. The paths are relative to ``root``."""
     changed = git("diff", "--name-only", "--diff-filter=d", base(root), root=root)
     new = git("ls-files", "--others", "--exclude-standard", root=root)
     return sorted({*changed, *new})

@@ -38,7 +38,7 @@ def reference() -> str:
 
 
 def paths_of(name: str) -> tuple[str, ...]:
-    """Return the full names of all commands that begin with the word ``name``: one command, or those of a group."""
+    """Return the full names of the commands that ``name`` stands for: one command, or all commands of a group."""
     return tuple(path for path in EXAMPLES if path.split()[0] == name)
 
 

@@ -346,7 +346,7 @@ _LEFT_OUT: Final = {
     "language": "that of the question",
     **{key: f"`{json.dumps(value)}`" for key, value in DEFAULT_FIELDS.items()},
 }
-"""The text in the column "default" for keys whose default is not in the field of the record."""
+"""The text in the column "default" for keys whose default is not that of a field of the record."""
 
 
 def _keys(heading: str, place: str, fields: Mapping[str, FieldInfo]) -> Iterator[str]:
@@ -399,7 +399,7 @@ def _table(
 
 
 def branch_of(model: type[BaseModel]) -> str:
-    """Return the key and value that select this class if a TOML table accepts several, or an empty text."""
+    """Return the key and value that select this class in a TOML table that accepts several, or an empty text."""
     tags = ((name, field) for name, field in model.model_fields.items() if get_origin(field.annotation) is Literal)
     return next((f' with `{name} = "{get_args(field.annotation)[0]}"`' for name, field in tags), "")
 

@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "dependencies.md"
 
 NOT_HERE = "unknown: not installed on the machine that made this list"
 FOR_PREFECT = frozenset({"fastapi", "sqlalchemy"})
-"""Dependencies in pyproject.toml that only limit packages of Prefect to versions that Prefect's server supports."""
+"""Direct dependencies that only limit packages of Prefect to versions with which Prefect's server works."""
 
 SPDX = {
     "MIT License": "MIT",
@@ -160,7 +160,7 @@ def _component(package: Package) -> dict[str, Any]:
 
 
 def page(packages: dict[str, Package]) -> str:
-    """Return the text of `docs/dependencies.md`: each package with its version, licence and user."""
+    """Return the text of `docs/dependencies.md`: each package with its version, its licence, and what needs it."""
     ours, prefects = shares(packages)
     direct = ", ".join(
         f"`{package.name}`" for package in packages.values() if package.direct and package.name not in FOR_PREFECT

@@ -1,4 +1,4 @@
-"""Read the part of a judge's prompt outside the fences, which must contain no word of a graded text."""
+"""Read the part of a judge's prompt that is outside the fences. This part must contain no word of a graded text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pytest plugin for `mutants`: run selected tests in a given order and limited time, and report each result.
+"""A pytest plugin for `mutants`: run selected tests in order until a time limit, and report each result.
 
 The plugin is copied into the tree under test, so it imports nothing from the project.
 """
@@ -19,7 +19,7 @@ BEGUN: list[float] = []
 
 
 def record(event: str, test: str) -> None:
-    """Append an event to the report file, which remains readable if this process is killed."""
+    """Append an event to the report file. The file remains readable if this process is killed."""
     with REPORT.open("a", encoding="utf-8") as report:
         report.write(json.dumps({"event": event, "test": test}) + "\n")
 

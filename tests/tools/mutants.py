@@ -39,7 +39,7 @@ DEFAULT_SEED = 39
 DEFAULT_SECONDS = 60.0
 AT_ONCE = 2
 MAX_FILES = 20
-"""The maximum number of test files for one mutant. To import more files takes longer than a minute."""
+"""The maximum number of test files for one mutant. It takes longer than a minute to import more files."""
 START_S = 120.0
 """Additional time limit in seconds for the start, the collection and the end of pytest."""
 UNKNOWN_S = 1.0
@@ -372,7 +372,8 @@ class CoveringTests:
     def duration(self, test: str) -> float:
         """Return the duration of a test in seconds.
 
-        For an unknown row of a parametrised test, return the median of the other rows, else `UNKNOWN_S`.
+        For an unknown row of a parametrised test, return the median of the test's other rows. If there are none,
+        return `UNKNOWN_S`.
         """
         duration = self.durations.get(_key_of_id(test))
         if duration is not None:
@@ -385,7 +386,7 @@ class CoveringTests:
         return self._families.get(_key_of_id(test).partition("[")[0], UNKNOWN_S)
 
     def _ids(self) -> dict[str, str]:
-        """Return the pytest node ids of the tests in the JUnit file, keyed by their names there."""
+        """Return the pytest node ids of the tests, keyed by the names of the tests in the JUnit file."""
         return {key: identifier for key in self.durations if (identifier := self._id_of(key)) is not None}
 
     def _id_of(self, key: str) -> str | None:
@@ -446,7 +447,7 @@ class Copies:
         return self._free.get()
 
     def give(self, copy: Path) -> None:
-        """Mark a copy as free again. The caller has restored its files."""
+        """Mark a copy as free again. The caller must first restore the files of the copy."""
         self._free.put(copy)
 
 

@@ -240,7 +240,7 @@ def _least(kind: FailureKind) -> str:
 
 
 def _blamed(reason: NoAnswerReason) -> str:
-    """Return who is at fault if a question has no answer for this reason."""
+    """Return who is blamed for a question that has no answer for this reason."""
     blames = {error.blame for error in _errors(ProbeError) if error.reason is reason}
     return " or ".join(sorted(BLAME_WORDS[blame] for blame in blames)) or "that of the answers before it"
 

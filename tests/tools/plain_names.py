@@ -75,7 +75,7 @@ _IS_NO = re.compile(r"(?<![Tt]here )\bis no [a-z]+[.\"']")
 
 
 def count_names(root: Path = ROOT, folders: tuple[str, ...] = PRODUCT) -> Counter[str]:
-    """Return how many functions, variables and constants in ``folders`` have names that break a rule, by rule."""
+    """For each rule about names, count the functions, variables and constants whose names break the rule."""
     counts: Counter[str] = Counter()
     for path in _modules(root, folders):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -84,7 +84,7 @@ def count_names(root: Path = ROOT, folders: tuple[str, ...] = PRODUCT) -> Counte
 
 
 def count_texts(root: Path = ROOT, folders: tuple[str, ...] = PRODUCT) -> Counter[str]:
-    """Count the lines with an unusual word or "is no N" in modules and, for the product, in its document pages."""
+    """Count the lines with an unusual word or a phrase like "is no name" in ``folders`` and the document pages."""
     pages = [path for pattern in PAGES for path in root.glob(pattern)] if folders == PRODUCT else []
     counts: Counter[str] = Counter()
     for path in (*_modules(root, folders), *pages):

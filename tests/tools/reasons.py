@@ -71,7 +71,7 @@ def _read_reason(comment: str) -> str:
 
 
 def _statement_starts(tree: ast.Module) -> dict[int, int]:
-    """Return the first line of the innermost statement, for each line that is part of a statement.
+    """For each line of a statement, return the first line of the innermost statement that contains the line.
 
     Of a compound statement, such as ``if``, only the header counts.
     """

@@ -31,7 +31,7 @@ def read_failed(cache: Path) -> list[str]:
 
 
 def repeat_failures(root: Path) -> int:
-    """Repeat the failed tests in one process, and print them as flaky if all pass. Return 0 then, else 1.
+    """Repeat the failed tests in one process. If all pass, print them as flaky and return 0, else return 1.
 
     More than `MAX_REPEATED` failed tests are not repeated.
     """

@@ -38,7 +38,7 @@ def spent(model: str, work: str, cost_usd: str, uncached_usd: str) -> Spent:
 
 
 def test_a_row_has_a_cell_for_each_piece_of_work_with_money_baseline_and_share(snapshot):
-    """Each cell shows the cost, the cost without caching and batches, and the first as a percentage of the second.
+    """Each cell shows the cost, the cost without caching and batches, and the share of the first in the second.
 
     For example, 0.0432 is 65 % of 0.0666.
     """
@@ -69,10 +69,10 @@ def test_replies_that_come_again_cost_what_they_cost_before():
 
 @pytest.mark.whole_only
 def test_a_night_of_ten_by_batches_costs_half_of_its_tokens_price():
-    """If ten answers of a night are judged in batches, the cost is half of the normal price of the tokens.
+    """If ten answers of a night are judged in batches, the cost is half of the normal price of their tokens.
 
-    Haiku costs 0.10 dollars for a million input tokens and 0.50 for output. The prefix is too short for the cache.
-    Two canaries are judged in addition.
+    Haiku costs 0.10 dollars for a million input tokens and 0.50 for a million output tokens. The prefix is too
+    short for the cache. Two canaries are judged with the answers.
     """
     said = asyncio.run(measure_night(HAIKU, 10))
     assert (said.judged, said.calls, said.cached_tokens) == (10, 12, 0)

@@ -17,7 +17,7 @@ REQUIREMENTS = {
     "V": 16, "G": 14, "J": 11, "S": 11, "T": 14, "H": 5, "W": 9, "A": 13, "D": 8, "Q": 11,
     "E": 4, "L": 6, "Y": 6, "Z": 2, "C": 2, "R": 2, "X": 4, "P": 14,
 }  # fmt: skip
-"""The number of requirements for each letter. For example, 5 for H means H1 to H5."""
+"""The number of requirements with each letter. For example, 5 for the letter H means H1 to H5."""
 IDS = [f"{letter}{number}" for letter, count in REQUIREMENTS.items() for number in range(1, count + 1)]
 LINE = re.compile(r"^\| ([A-Z]\d+) \| (.+?) \| (.+?) \| (.*?) ?\|$", re.MULTILINE)
 REFERENCE = re.compile(r"`([^`]+)`|\[[^\]]*\]\(([^)]+)\)")

@@ -60,7 +60,10 @@ def test_the_page_has_every_command_with_every_option(commands):
 
 @pytest.mark.parametrize("path", EXAMPLES)
 def test_an_example_is_taken_by_its_command(commands, path):
-    """The command of each example exists and accepts its arguments, and none is missing. The command is not run."""
+    """The command of each example exists and accepts the example's arguments; no argument is missing.
+
+    The command is not run.
+    """
     words, _, _given = EXAMPLES[path].partition("<")
     command = commands[path]
     with command.make_context(path, shlex.split(words)) as context:

@@ -159,7 +159,9 @@ ROLES: dict[str, Callable[[Role], dict[str, object]]] = {
 
 
 def run_together(folder: Path, parts: Sequence[tuple[str, int]]) -> list[tuple[str, dict[str, object]]]:
-    """Start a process for each part, wait for those that end by themselves, and end the others. Return all results.
+    """Start a process for each part. Wait for the processes that end by themselves, then end readers and holders.
+
+    Return the result of each process.
 
     Raises an error if a process fails.
     """

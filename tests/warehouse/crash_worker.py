@@ -1,7 +1,7 @@
-"""A process that uses a warehouse until it is killed, and a check of what remains.
+"""A process that uses a warehouse until it is killed, and a check of the data that remains.
 
-The process reports through a pipe everything that it acknowledged, after it is durable. `survivors` then proves
-that all of it exists exactly once.
+When a change is durable, the process acknowledges the change through a pipe. `survivors` then proves that every
+acknowledged change exists exactly once.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ WAIT_S = 30.0
 class Plan:
     """The folder and the parameters of a worker.
 
-    With ``extra_migrations``, the worker knows more migrations than the file has, so that the file has an older
-    schema.
+    With ``extra_migrations``, the worker knows migrations that were not applied to the file yet, so that the file's
+    schema is older.
     """
 
     folder: Path
@@ -57,7 +57,10 @@ def open_store(plan: Plan) -> Store:
 
 
 def longer_schema(extra: int) -> Schema:
-    """Return the bundled schema with ``extra`` further migrations. Each is large enough to be killed during it."""
+    """Return the bundled schema with ``extra`` further migrations.
+
+    Each further migration is slow enough that a kill can interrupt it.
+    """
     schema = load_bundled_schema()
     further = [
         Migration(
@@ -72,7 +75,7 @@ def longer_schema(extra: int) -> Schema:
 
 
 _TO_BEGIN_WITH = ("append", "append", "append", "finish")
-"""The steps with which a worker starts: it appends rows to load, and a finished run.
+"""The steps with which a worker starts: append rows that can be loaded, and a finished run.
 
 Without a finished run, nothing is compacted.
 """
@@ -176,7 +179,7 @@ def once_more(known: Mapping[str, Incident], name: str) -> OutboxDecision:
 
 
 def survivors(plan: Plan, acknowledged: set[str], *, thorough: bool = True) -> list[str]:
-    """Return the faults after a kill, as texts. The list is empty if everything acknowledged exists once.
+    """Return a text for each fault after a kill. The list is empty if every acknowledged change exists once.
 
     If ``thorough`` is true, the check must find no fault before and after loading, and a second load must change
     nothing.

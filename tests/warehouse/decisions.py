@@ -26,7 +26,7 @@ def decide(
     *,
     wait_s: float,
 ) -> OutboxDecision:
-    """Call ``decision`` with the target's incidents, record the result, and return it once it is durable."""
+    """Call ``decision`` with the target's incidents, store the result, and return the result when it is durable."""
     with open_incident_transaction(store, journal, target, wait_s=wait_s) as book:
         decided = decision(book.incidents)
         book.record(decided.incidents, decided.alerts)

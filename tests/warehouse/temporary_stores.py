@@ -1,4 +1,4 @@
-"""Opens a warehouse in a folder. Only the test advances its clock, but its waits are real."""
+"""Opens a warehouse in a folder. The clock of the warehouse is simulated, but waits take real time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def seeded_entropy(seed: int):
 def empty_warehouse() -> bytes:
     """Return the content of a new warehouse file.
 
-    It is created only once, because creating it would take most of the test time.
+    The file is created only once, because creating a file for each test would take most of the test time.
     """
     with tempfile.TemporaryDirectory() as folder:
         store = bare_store_in(Path(folder))

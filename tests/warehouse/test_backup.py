@@ -1,6 +1,6 @@
-"""Test that a backup contains one moment of a data folder, even if it is made during writes.
+"""Test that a backup contains the state of a data folder at one moment, even if other processes write meanwhile.
 
-Only a complete, plain backup is restored.
+A backup with a missing, changed or hostile file is not restored.
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ def test_a_restored_folder_has_the_same_records_files_and_keys(tmp_path, store):
 def test_a_backup_during_writes_has_everything_acknowledged_before_and_no_effect_without_its_cause(
     tmp_path, writers
 ):
-    """A backup that is made during writes contains everything that was acknowledged before.
+    """A backup that is made during writes contains every change that was acknowledged before.
 
-    It contains no effect without its cause. Processes append, decide, compact, delete old data and rebuild.
+    The backup contains no effect without its cause. Processes append, decide, compact, delete old data and rebuild.
     `survivors` compares incidents, alerts and tables.
     """
     folder = tmp_path / "data"
@@ -142,7 +142,7 @@ def test_a_backup_during_writes_has_everything_acknowledged_before_and_no_effect
 
 
 def read_acknowledged(worker, steps: int) -> set[str]:
-    """Return everything that a worker acknowledges in its first ``steps`` steps."""
+    """Return everything that a worker acknowledges in its next ``steps`` steps."""
     lines: list[str] = []
     while sum(line.startswith("done ") for line in lines) < steps:
         line = worker.line(60)
@@ -191,7 +191,7 @@ def test_a_backup_overwrites_nothing_and_is_not_in_the_data_folder(tmp_path, sto
 def test_a_damaged_backup_is_refused_or_has_the_same_files(tmp_path, store, data):
     """A truncated backup is rejected. A backup with a changed byte is rejected or gives the same files.
 
-    A restore does not read every field of the backup file.
+    The same files are possible because a restore does not read every field of the backup file.
     """
     file, damaged = tmp_path / "backup.tar.gz", tmp_path / "damaged.tar.gz"
     manifest = read_verified_manifest(file, version=VERSION) if file.exists() else back_up(store, file)

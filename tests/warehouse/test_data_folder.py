@@ -1,6 +1,6 @@
 """Test the permissions of the data folder: only the owner can access it, and its files follow the umask.
 
-No link in it is followed.
+No symbolic link in the folder is followed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SECRET = "the data of another user"
 
 @pytest.fixture(params=[0o022, 0o077, 0o002], ids=oct)
 def umask(request) -> Iterator[int]:
-    """Set the umask of the test process, as different users have it."""
+    """Set the umask of the test process to each of several values that users have."""
     before = os.umask(request.param)
     yield request.param
     os.umask(before)

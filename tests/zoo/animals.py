@@ -194,7 +194,7 @@ def _linked(question: str) -> str:
 
 
 def _typeset(question: str) -> str:
-    """Return the reply with the typographic quotation marks that Markdown's typographer makes."""
+    """Return the reply with the typographic quotation marks that Markdown's typographer produces."""
     return re.sub("'([^']*)'", r"‘\1’", re.sub('"([^"]*)"', r"“\1”", bot.reply(question)))
 
 

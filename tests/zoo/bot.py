@@ -1,8 +1,8 @@
 """The bot behind every page of the zoo, which uses only the standard library.
 
 Words in a question control its answer. `slow 2` waits two seconds before the answer, `pause 8` pauses for eight
-seconds in its middle. `instant` sends it in one piece, `long list` makes several paragraphs with a list, `short`
-makes one word, `repeat` repeats the question first, and `boom` fails in the middle.
+seconds in the middle of the answer. `instant` sends it in one piece, `long list` makes several paragraphs with a
+list, `short` makes one word, `repeat` repeats the question first, and `boom` fails in the middle.
 """
 
 from __future__ import annotations

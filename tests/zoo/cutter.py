@@ -13,7 +13,7 @@ import threading
 class Cutter:
     """A proxy to a port on the loopback interface.
 
-    `cut` resets all connections, and from then on it refuses new ones.
+    `cut` resets all connections. After that, the proxy refuses new ones.
     """
 
     def __init__(self, port: int) -> None:

@@ -59,7 +59,7 @@ class Control(StrEnum):
     STOP = "stop"
     """A stop button and a disabled box until the answer is complete."""
     FIRST = "first"
-    """A stop button and a disabled box until the first words."""
+    """A stop button and a disabled box until the first words of the answer appear."""
 
 
 class Place(StrEnum):

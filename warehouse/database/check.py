@@ -56,7 +56,7 @@ class CheckProblem(Record):
 
 @dataclass(slots=True)
 class CopyReport:
-    """The ids of all segments in the journal, and the problems found while the segments were copied."""
+    """The ids of all segments in the journal, and the problems that occurred while the segments were copied."""
 
     ids: set[str] = field(default_factory=set[str])
     problems: list[CheckProblem] = field(default_factory=list[CheckProblem])
@@ -69,11 +69,11 @@ def load_journal_for_comparison(
     loaded: Mapping[str, str],
     archives: AbstractSet[str],
 ) -> CopyReport:
-    """Fill the empty tables of ``fresh`` with the rows of the segments that the warehouse file has loaded.
+    """Fill the empty tables of ``fresh`` from the journal, with the segments that the warehouse file has loaded.
 
     ``loaded`` maps the ids of these segments to their hashes. ``archives`` contains the hashes of the loaded
-    archives. The report lists all segments of the journal. Its problems are the segments that are damaged or have
-    another hash.
+    archives. The report lists all segments of the journal. It contains a problem for each segment that is damaged
+    or has another hash.
     """
     copies = CopyReport()
     for name in list_current_manifests(journal, unless=lambda sha256: sha256 not in archives):
@@ -137,9 +137,9 @@ def _read_segment_or_add_problem(journal: Journal, name: str, copies: CopyReport
 def _select_loaded_and_report_changed(
     entries: Sequence[Entry], loaded: Mapping[str, str], copies: CopyReport
 ) -> Iterator[Entry]:
-    """Yield the entries whose segment the warehouse file has loaded with the same hash.
+    """Yield those ``entries`` whose segment is in ``loaded`` with the same hash.
 
-    A segment that was loaded with another hash is added to the problems of ``copies``.
+    For a segment that was loaded with another hash, a problem is added to ``copies``.
     """
     for entry in entries:
         copies.ids.add(entry.header.id)
@@ -229,7 +229,7 @@ def _iterate_table_differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> 
 
 
 def _fingerprint_table(fresh: duckdb.DuckDBPyConnection, table: str) -> object:
-    """Return the row count and two sums of row hashes. Equal tables have the same fingerprint."""
+    """Return the row count of a table and two checksums of its rows. Equal tables have equal results."""
     return fresh.execute(f"select count(*), bit_xor(hash(t)), sum(hash(t)) from {table} t").fetchone()  # noqa: S608 - names from DERIVED
 
 
@@ -240,10 +240,10 @@ def _count_rows_only_in(fresh: duckdb.DuckDBPyConnection, table: str, other: str
 
 
 def _report_lost_segments(missing: int, pending: int, lost: int) -> Iterator[CheckProblem]:
-    """Report loaded segments that are no longer in the warehouse file.
+    """Yield a problem if loaded segments are no longer in the warehouse file.
 
-    ``missing`` counts these segments. ``pending`` counts the segments of the journal that are not in the file.
-    ``lost`` counts segments that earlier loads found neither in the file nor in the journal.
+    ``missing`` is the number of these segments. ``pending`` is the number of segments in the journal that are not
+    in the warehouse file. ``lost`` is the number of segments that earlier loads found in neither of them.
     """
     lost += max(0, missing - pending)
     if lost:

@@ -1,8 +1,8 @@
 """Open the warehouse file for one writer or for many readers, and limit the waiting time.
 
 DuckDB refuses a second process instead of waiting. A lock file beside the warehouse makes Lookout's processes wait
-for each other. A second lock file, the turn, gives a writer priority if many readers would otherwise block the
-writer forever.
+for each other. Many readers could block a writer forever. A second lock file (``.turn``) therefore gives a waiting
+writer priority.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ REBUILD_HINT = "run `lookout warehouse rebuild` (it saves the old file and resto
 
 @dataclass(frozen=True, slots=True)
 class WaitPolicy:
-    """The two functions that are used for waiting: a clock, and a function that pauses. Both use seconds."""
+    """The two functions that are used for waiting: one returns the time, the other pauses. Both use seconds."""
 
     monotonic: Callable[[], float]
     sleep: Callable[[float], None]
@@ -69,7 +69,7 @@ class Deadline:
         self._pause_s = _MIN_PAUSE_S
 
     def limit_to(self, seconds: float) -> Deadline:
-        """Return a deadline ``seconds`` from now, or this deadline if it is earlier."""
+        """Return a deadline that is ``seconds`` from now, or this deadline if this one is earlier."""
         left_s = self._end - self._patience.monotonic()
         return Deadline(self._patience, max(0.0, min(seconds, left_s)))
 
@@ -160,7 +160,7 @@ def _try_flock(handle: int, kind: int, deadline: Deadline) -> bool:
 
 
 class _Engine:
-    """DuckDB in memory, to which one warehouse file at a time is attached.
+    """An in-memory DuckDB database, to which one warehouse file at a time is attached.
 
     The engine is reused, because starting DuckDB takes 16 ms of CPU time, and attaching a file takes only 3 ms. A
     service opens the warehouse every few seconds.
@@ -191,8 +191,8 @@ class _Engine:
     def can_attach(self) -> bool:
         """Return whether the engine can attach another file.
 
-        This is tried with the folder for temporary files. DuckDB refuses to change it after a person's query, which
-        turns off access to files, and after a query that used temporary files.
+        The test is to change DuckDB's setting for the folder of temporary files. DuckDB refuses this change after a
+        query that used temporary files, and after a person's query, because such a query turns off access to files.
         """
         try:
             self._instance.execute("SET temp_directory = ''")
@@ -220,7 +220,7 @@ atexit.register(_close_idle_engines)  # DuckDB reports objects that still exist 
 def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Generator[duckdb.DuckDBPyConnection]:
     """Open a connection for the ``with`` block, and close it afterwards. The caller must hold the lock.
 
-    DuckDB errors are raised as a `WarehouseError`, except errors in the SQL statement.
+    A DuckDB error is raised as a `WarehouseError`, except an error in the SQL statement.
     """
     try:
         with _borrow_engine() as engine:
@@ -236,7 +236,7 @@ def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Gener
 
 @contextmanager
 def _borrow_engine() -> Generator[_Engine]:
-    """Take an idle engine, or start one. After an error the engine is closed."""
+    """Yield an idle engine, or a new one if none is idle. After an error in the ``with`` block, close it."""
     try:
         engine = _idle_engines.pop()
     except IndexError:
@@ -253,7 +253,7 @@ def _borrow_engine() -> Generator[_Engine]:
 
 
 def quote_path(path: Path | str) -> str:
-    """Return ``path`` as a string literal of SQL. ATTACH accepts no parameters."""
+    """Return ``path`` as a string literal for the SQL statement ATTACH, which accepts no parameters."""
     return "'" + str(path).replace("'", "''") + "'"
 
 
@@ -328,11 +328,11 @@ _UNWRITABLE_SIGNS = (
     "quota exceeded",
     "File too large",
 )
-"""Parts of error messages about a file or folder that cannot be written."""
+"""Texts that occur in error messages about a file or folder that cannot be written."""
 
 
 _MEMORY_SIGNS = ("bad allocation", "bad_alloc", "Allocation failure", "Failed to allocate")
-"""Parts of error messages about too little memory."""
+"""Texts that occur in error messages about too little memory."""
 
 
 _COMMIT_ERRORS = (duckdb.TransactionException, duckdb.FatalException)

@@ -101,11 +101,11 @@ def build_database(
 ) -> Generator[tuple[duckdb.DuckDBPyConnection, Path]]:
     """Build a new warehouse beside ``file``, and verify it after the ``with`` block.
 
-    Yields a connection for filling the new warehouse, and the path of the new file.
+    Yields the path of the new file, and a connection with which the caller fills the new warehouse.
 
     DuckDB reports no error if its last checkpoint fails, for example on a full disk. Therefore, this function makes
     the checkpoint, opens the file again and compares the row count of every table. If any step fails, the
-    unfinished file is removed. The caller must hold the lock, and moves the finished file. Raises
+    unfinished file is removed. The caller must hold the lock, and must move the finished file to ``file``. Raises
     `WarehouseUnwritable` and `OSError`.
     """
     beside = file.with_name(f"{file.name}.new")
@@ -226,10 +226,10 @@ def _hash_views(schema: Schema) -> str:
 
 
 class Ledger(Record):
-    """The number of segments that were committed to the warehouse. The ledger is written after each commit.
+    """A record of how many segments were committed to the warehouse. It is written after each commit.
 
-    ``segments`` does not include lost segments. ``lost`` counts segments that were committed once and are now in
-    neither the warehouse nor the journal.
+    ``segments`` is this number without lost segments. ``lost`` counts segments that were committed once and are now
+    in neither the warehouse nor the journal.
     """
 
     segments: int
@@ -237,7 +237,7 @@ class Ledger(Record):
     lost: int = 0
 
     def with_more_lost_segments(self, count: int) -> Ledger:
-        """Return a copy of the ledger in which ``count`` of the committed segments count as lost."""
+        """Return a copy of the ledger with ``count`` segments moved from ``segments`` to ``lost``."""
         return Ledger(segments=self.segments - count, as_of=self.as_of, lost=self.lost + count)
 
 
@@ -260,7 +260,7 @@ def write_ledger(file: Path, ledger: Ledger) -> None:
 
 
 _MAGIC = slice(8, 12)
-"""Position of the bytes ``DUCK`` in every DuckDB file."""
+"""The position in a DuckDB file at which every such file has the bytes ``DUCK``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ class Database:
                 yield connection
 
     def compute_file_version(self) -> str:
-        """Return a string that changes whenever the file or its log changes."""
+        """Return a string that differs whenever the file or its log has changed."""
         parts: list[int] = []
         for path in (self.file, build_wal_path(self.file)):
             # A missing file adds nothing to the text.
@@ -343,8 +343,8 @@ class Database:
     def copy_and_return_version(self, goal: Path, wait_s: float) -> str:
         """Copy the database and its log to ``goal``, and return the version of the copy.
 
-        Creates the database if it is missing. Writers wait until the copy is finished: about a second for a
-        gigabyte. Raises the errors of `open_for_reading`.
+        Creates the database if it is missing. Writers wait until the copy is finished, which takes about a second
+        for a gigabyte. Raises the errors of `open_for_reading`.
         """
         self.create_if_missing(wait_s)
         with self._open_shared(Deadline(self.patience, wait_s)):
@@ -371,7 +371,7 @@ class Database:
     def _refuse_non_duckdb_file(self) -> None:
         """Raise `WarehouseDamaged` for a file that is not a DuckDB file.
 
-        DuckDB must not open such a file: to read the files of some programs, it would download an extension.
+        DuckDB must not open such a file, because it would download an extension to read the files of some programs.
         """
         if not is_duckdb_file(self.file):
             raise build_not_duckdb_error(self.file)

@@ -39,10 +39,10 @@ BATCH_ROWS = 1_000
 
 
 class DamagedSegment(Record):
-    """A damaged segment or archive. ``stored_at`` is the path where a person can inspect it.
+    """A damaged segment or archive. ``stored_at`` is the path where a person can inspect the segment or archive.
 
-    ``is_aside`` is true for a segment, which Lookout moves to ``stored_at``. ``is_aside`` is false for an archive,
-    because Lookout does not move archives. Each load reports a damaged archive again.
+    ``is_aside`` is true for a segment, because Lookout has moved the segment to ``stored_at``. Lookout does not
+    move archives: ``is_aside`` is false, and each load reports the damaged archive again.
     """
 
     stored_at: str
@@ -85,9 +85,9 @@ class LoadReport(Record):
 
 
 def format_segment_loss(count: int) -> str:
-    """Return a message about segments that are in neither the file nor the journal.
+    """Return a message about ``count`` segments that are in neither the file nor the journal.
 
-    The message says how to fix this.
+    The message also says how to restore these segments.
     """
     return (
         f"both the warehouse and its journal lost {plural(count, 'loaded segment')}. Restore the journal from a "
@@ -119,8 +119,9 @@ def load_journal(
 ) -> LoadReport:
     """Load the archives and the segments that are not loaded yet.
 
-    A damaged segment is moved away and reported, and loading continues. ``scratch`` is a path for a temporary copy.
-    The caller must hold the lock. Raises `duckdb.Error` if the warehouse file itself fails.
+    A damaged segment is moved to the folder for damaged segments and reported. The other segments are still loaded.
+    ``scratch`` is a path for a temporary copy. The caller must hold the lock. Raises `duckdb.Error` if the
+    warehouse file itself fails.
     """
     rows: Counter[str] = Counter()
     left = _SkippedSegments()
@@ -183,9 +184,9 @@ def _load_archive(
     scratch: Path,
     rows: Counter[str],
 ) -> int:
-    """Load the missing segments of an archive, and return the number of loaded segments.
+    """Load the segments of an archive that are not loaded yet, and return their number.
 
-    If the archive replaces an older archive, the segments that changed are loaded again.
+    If the archive replaces an older archive, its changed segments are loaded again and also counted.
     """
     loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
     wanted = [each for each in build_entries(manifest) if _is_absent_or_old(each, loaded, manifest)]
@@ -265,10 +266,10 @@ def _load_one_by_one_or_set_aside(
     left: _SkippedSegments,
     error: duckdb.Error,
 ) -> Sequence[NamedSegment]:
-    """Load the segments of a failed batch again one by one, and return the loaded segments.
+    """After a batch has failed, load its segments one by one, and return the loaded segments.
 
-    If the batch contains only one segment, the segment is set aside as damaged and added to ``left``. ``error``
-    is the reason for the failure.
+    If the batch contains only one segment, the segment is set aside as damaged and added to ``left``. ``error`` is
+    the reason for the failure.
     """
     if len(batch) > 1:
         return [done for named in batch for done in _load_batch(connection, journal, [named], left)]

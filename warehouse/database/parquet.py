@@ -28,7 +28,7 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoload_known_extensions": False,
 }
 _QUERY: Final = "from read_parquet(?, utf8_validation = 'replace', hive_partitioning = false)"
-"""A query that replaces invalid UTF-8 bytes with question marks."""
+"""The SQL query for the rows of a Parquet file. It replaces invalid UTF-8 bytes with question marks."""
 
 
 def iterate_parquet_batches(file: Path) -> Iterator[list[dict[str, Any]]]:
@@ -87,7 +87,7 @@ DAY_EXPRESSIONS = {
     "grades": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
     " and r.case_id = t.case_id and r.repeat = t.repeat)",
 }
-"""The SQL expression that computes the day (UTC) of a row, for each table.
+"""For each table, the SQL expression that computes the day (UTC) to which a row belongs.
 
 A grade belongs to the day of its question. A case belongs to the day of its first run.
 """
@@ -104,8 +104,9 @@ def export_parquet(store: Store, goal: Path, *, since: date, until: date, wait_s
     """Write the rows of the days ``since`` to ``until`` (both inclusive, UTC) below ``goal``.
 
     Each table has its own files, such as ``goal/grades/day=2026-03-01/part.parquet``. Each day folder is replaced
-    as a whole: for a moment, a reader finds no folder for that day. A second export of the same rows writes the
-    same files. Raises `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` if ``since`` is after ``until``.
+    as a whole. During the replacement, a reader may find no folder for that day. A second export of the same rows
+    writes the same files. Raises `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` if ``since`` is after
+    ``until``.
     """
     if since > until:
         raise ConfigError(f"no day to export: since {since} is after until {until}")
@@ -144,8 +145,8 @@ def _write_days(connection: duckdb.DuckDBPyConnection, table: str, beside: Path,
 def _replace_days(beside: Path, goal: Path, since: date, until: date) -> int:
     """Replace day folders in ``goal`` with the new day folders in ``beside``. Return the number of new files.
 
-    Every old day folder from ``since`` to ``until`` is removed, even if no rows were exported for that day. It is
-    moved to ``beside`` immediately before the new folder takes its place.
+    Every old day folder from ``since`` to ``until`` is removed, even if no rows were exported for that day. The old
+    folder is moved to ``beside`` immediately before the new folder takes its place.
     """
     goal.mkdir(exist_ok=True)
     beside.mkdir(exist_ok=True)

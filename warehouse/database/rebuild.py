@@ -75,7 +75,7 @@ class OldFile:
     - ``missing_by_id`` contains the segments that are missing from the journal.
     - ``loaded`` contains the ids of all segments that the old file had loaded.
     - ``copy`` is the file with the copied rows of the missing segments.
-    - ``unread`` is the reason if the old file could not be read.
+    - ``unread`` is the reason why the old file could not be read, or ``None``.
     """
 
     missing_by_id: Mapping[str, MissingSegment]
@@ -90,7 +90,7 @@ class OldFile:
 
 
 def copy_rows_missing_from_journal(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
-    """Copy the rows that the journal lacks from the old file to the scratch file, and describe these rows.
+    """Copy from the old file to the scratch file the rows that are missing in the journal. Return a description.
 
     ``have`` contains the ids of the segments that the journal still has. The caller must hold the lock.
     """
@@ -122,7 +122,7 @@ def _copy_from_old_file(reader: duckdb.DuckDBPyConnection, database: Database, h
 
 
 def _copy_segments(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> None:
-    """Copy the segments ``ids`` from the old file: their entries, their rows and the rows that depend on them.
+    """Copy the segments ``ids`` from the old file: their entries, and their rows with all dependent rows.
 
     `DEPENDENT_TABLES` lists the tables whose rows depend on rows of another table.
     """
@@ -176,9 +176,9 @@ def _restore_tables(connection: duckdb.DuckDBPyConnection, old: OldFile) -> Mapp
 
 
 def _restore_table_and_dependents(connection: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Insert the copied rows of a table.
+    """Insert the copied rows of a table, and the rows that depend on them.
 
-    A row from a segment that the old file had not loaded is newer. A copied row does not replace such a row.
+    Rows of segments that the old file had not loaded are newer, and are not replaced by copied rows.
     """
     keys = ", ".join(f'"{column}"' for column in _find_primary_key(connection, table))
     connection.execute(
@@ -198,7 +198,7 @@ def _restore_table_and_dependents(connection: duckdb.DuckDBPyConnection, table: 
 
 
 def _list_segment_tables(connection: duckdb.DuckDBPyConnection, database: str) -> Sequence[str]:
-    """Return the names of the tables in ``database`` that have a column with the segment id."""
+    """Return the names of the tables in ``database`` that have a column ``segment_id``."""
     result = connection.execute(
         "select c.table_name from duckdb_columns() c join duckdb_tables() t using (table_oid, database_name)"
         " where c.database_name = ? and c.column_name = 'segment_id' and not t.temporary order by all",
@@ -222,7 +222,7 @@ class RebuildReport(Record):
     - ``stored_at`` is the path at which the old file was saved.
     - ``missing`` lists segments that are no longer in the journal.
     - ``unknown`` counts missing segments that could not be identified.
-    - ``unread`` is the reason if the old file could not be read.
+    - ``unread`` is the reason why the old file could not be read, or ``None``.
     - ``set_aside`` lists the paths of damaged segments.
     """
 
@@ -295,7 +295,7 @@ def _load_journal_and_old_file(
 
 
 def _count_segments_found_nowhere(ledger: Ledger | None, old: OldFile, have: int) -> int:
-    """Count the segments that are included in the ledger but are in neither the journal nor the old file."""
+    """Return how many of the segments that the ledger counts are in neither the journal nor the old file."""
     if ledger is None:
         return 0
     return max(0, ledger.segments + ledger.lost - have - len(old.missing))

@@ -1,7 +1,7 @@
 """Remove old personal data, and move old segments into Parquet archives.
 
 Texts are deleted, and ids of real conversations are replaced with pseudonyms. Verdicts, scores and times are not
-changed. A file is deleted only after the file that replaces it is verified and on the disk.
+changed. A file is deleted only after its replacement has been verified and written to the disk.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from warehouse.journal.journal import SUITES, Journal
 from warehouse.journal.segments import SegmentLine, build_lower_bound_id, format_line, parse_segment_id
 
 MAX_ARCHIVE_ROWS = 200_000
-"""Maximum number of rows in an archive. An archive with this number of rows has a few tens of megabytes."""
+"""Maximum number of rows in an archive. The size of such an archive is some tens of megabytes."""
 
 
 class CompactReport(Record):
@@ -132,7 +132,7 @@ def _archive_batch(
 
 
 def write_verified_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces: str = "") -> None:
-    """Write the staged lines to a Parquet file, and verify the file by reading it back.
+    """Write the staged lines to a Parquet file, then read the file and compare it with the staged lines.
 
     Raises `WarehouseDamaged` if the lines in the file differ. ``replaces`` is the hash of the archive that the new
     archive replaces.
@@ -241,7 +241,7 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
 class ConversationReport(AgeReport):
     """The result for one conversation.
 
-    ``run_ids`` lists the runs that graded the conversation. The reports of these runs may quote it.
+    ``run_ids`` lists the runs that graded the conversation. The reports of these runs may quote the conversation.
     """
 
     run_ids: tuple[str, ...] = ()
@@ -285,7 +285,7 @@ def remove_conversation_data(
 
 
 _NAMES_ID: Final = """regexp_matches(row_json::varchar, '"' || getvariable('ids') || '"')"""
-"""A SQL condition that is true if a quoted value in a staged line matches the regular expression ``ids``."""
+"""A SQL condition: a string in a staged line's JSON matches the regular expression in the variable ``ids``."""
 
 
 def _has_personal_data(name: str, manifest: ArchiveManifest) -> bool:

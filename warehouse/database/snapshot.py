@@ -1,7 +1,7 @@
 """A copy of the warehouse for the site. Pages read the copy, so that pages and runs do not block each other.
 
-DuckDB blocks readers while a process writes. Therefore, the site reads a copy, which is renewed after the warehouse
-has changed. All sites that use the same data folder share the copy.
+In the warehouse itself, DuckDB blocks readers while a process writes. The copy is renewed after the warehouse has
+changed. All sites that use the same data folder share the copy.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class _OpenCopy:
 
 @dataclass
 class Snapshot:
-    """The newest copy of ``source``. Any number of threads can use it."""
+    """The newest copy of the database ``source``. Any number of threads can use this object."""
 
     source: Database
     folder: Path
     as_of: datetime | None = None
-    """The last time at which the copy was up to date, or ``None`` before the first `refresh`."""
+    """The last time at which the copy was known to be up to date, or ``None`` before the first `refresh`."""
     _current: _OpenCopy | None = None
     _guard: Lock = field(default_factory=Lock)
 
@@ -170,7 +170,7 @@ class Snapshot:
 
 @contextmanager
 def _lock_folder(folder: Path) -> Generator[None]:
-    """Hold the exclusive lock for making a copy during the ``with`` block.
+    """During the ``with`` block, hold the exclusive lock that a process needs to make a copy.
 
     Raises `WarehouseBusy` if another process holds the lock.
     """

@@ -28,10 +28,10 @@ from warehouse.journal.segments import Segment, SegmentHeader
 TABLES: Sequence[str] = get_args(TableName)
 
 MOSTLY_NEW_TABLES = frozenset({"conversations", "hallucinations"})
-"""Tables with millions of rows that are inserted only once, except after a killed run.
+"""Tables with millions of rows. Except after a killed run, each row is inserted only once.
 
-In all other tables, DuckDB searches for earlier versions of the rows in each batch. In these large tables, the
-search would make every nightly load slower.
+Before each batch is inserted, DuckDB searches all other tables for earlier versions of its rows. In these large
+tables, the search would make every nightly load slower.
 """
 
 _STAGED = """
@@ -86,8 +86,8 @@ def insert_staged_segments(
 ) -> None:
     """Insert the staged lines into the tables, and add the segments to the table of segments.
 
-    If ``all_new`` is true, the function does not search for earlier rows in `MOSTLY_NEW_TABLES`. If there is an
-    earlier row, it raises `duckdb.ConstraintException`, and the caller must roll back the transaction.
+    If ``all_new`` is true, the function does not search for earlier rows in `MOSTLY_NEW_TABLES`. If an earlier row
+    exists, the insert raises `duckdb.ConstraintException`, and the caller must roll back the transaction.
     """
     filled_tables = {table for entry in entries for table in entry.header.rows}
     for table in TABLES:
@@ -133,7 +133,7 @@ def _read_extract_sql(table: str) -> str:
 
 
 _EARLIER = "-- rows of earlier loads:"
-"""Marks the start of the part of an SQL file that also reads the rows of earlier loads."""
+"""The line in an SQL file after which the statement also reads the rows of earlier loads."""
 
 
 @cache
@@ -147,7 +147,7 @@ MANIFEST = ".manifest.json"
 AGED = ".aged.json"
 """File ending of a manifest that replaces the manifest of another archive."""
 PARTLY_AGED = f".partly{AGED}"
-"""File ending of a replacing manifest if personal data was removed from only some conversations."""
+"""File ending of such a manifest if personal data was removed from only some conversations of the archive."""
 
 PARQUET = ".parquet"
 FORMAT_VERSION = 1
@@ -164,8 +164,8 @@ class ArchivedSegment(Record):
 class ArchiveManifest(Record):
     """The contents of an archive. ``sha256`` is the hash of the Parquet file.
 
-    ``replaces`` is the hash of the previous archive with the same segments, before personal data was removed. The
-    previous archive is then ignored.
+    If personal data was removed, ``replaces`` is the hash of the previous archive of the same segments, which is
+    then ignored.
     """
 
     lookout_archive: Annotated[int, Field(ge=1)] = FORMAT_VERSION
@@ -191,10 +191,10 @@ class ArchiveManifest(Record):
 
 
 def list_current_manifests(journal: Journal, *, unless: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
-    """Return the names of all valid manifests, without replaced manifests.
+    """Return the names of all valid manifests, except those that another manifest has replaced.
 
-    ``unless`` is called with the hash of each manifest that replaces another manifest. If ``unless`` returns true,
-    the replacing manifest is ignored, and the replaced manifest is listed.
+    ``unless`` is called with the archive hash of each replacing manifest. If ``unless`` returns true, the replacing
+    manifest is ignored, and the replaced manifest is listed instead.
     """
     aged = [
         name for name in journal.segments.list_files(ARCHIVE_FOLDER, AGED) if not unless(parse_archive_hash(name))

@@ -59,7 +59,7 @@ _CHANGES_STATE = re.compile(
     r"|\w+_external_resource\w*|json_execute_serialized_sql|sleep_ms)\"?\s*\(",
     re.IGNORECASE,
 )
-"""Matches SQL functions that change the state of the DuckDB process or write files."""
+"""Matches the names of SQL functions that change the state of the DuckDB process or write files."""
 
 
 def _require_single_read_only_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -139,7 +139,7 @@ class Store:
     def load_pending_segments_into(
         self, connection: duckdb.DuckDBPyConnection, folder: str | None = None
     ) -> LoadReport:
-        """Load the segments that are not loaded yet, with an open connection. The caller must hold the lock.
+        """Load through an open connection the segments that are not loaded yet. The caller must hold the lock.
 
         ``folder`` limits the load to the segments of one folder. Lost segments are recorded in the ledger. Errors
         are also stored for `pop_load_errors`, because the next load does not find these errors again.
@@ -161,7 +161,7 @@ class Store:
         return errors
 
     def load_and_list_losses(self, wait_s: float) -> Sequence[str]:
-        """Load the journal, and return a message for each stored item that can no longer be read.
+        """Load the journal, and return a message for each loss: stored data that can no longer be read.
 
         The list is empty if the warehouse is complete. Raises `WarehouseBusy`.
         """
@@ -241,9 +241,9 @@ class Store:
         return _parse_report(table.rows[0]) if table.rows else None
 
     def save_ledger_if_complete(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Write the ledger, unless segments are missing.
+        """Write the ledger, unless segments are missing in the warehouse file.
 
-        Later loads compare the ledger with the file to detect lost segments.
+        Later loads compare the ledger with the warehouse file to detect lost segments.
         """
         if not self.count_segments_missing_from_file(connection):
             ledger = self.build_ledger(connection)
@@ -253,7 +253,7 @@ class Store:
             )
 
     def build_ledger(self, connection: duckdb.DuckDBPyConnection) -> Ledger:
-        """Build the ledger from the segments in an open file."""
+        """Build the ledger from the number of segments in an open warehouse file."""
         return Ledger(segments=_count_segments(connection), as_of=self.clock())
 
     def count_segments_missing_from_file(self, connection: duckdb.DuckDBPyConnection) -> int:

@@ -34,7 +34,7 @@ SHARED = "_shared"
 """Folder for segments that do not belong to a run."""
 
 OUTBOX = "_outbox"
-"""Folder for decisions and receipts. Results are in other folders, so that this small folder loads quickly."""
+"""Folder for decisions and receipts. This folder loads quickly because results are in other folders."""
 
 SUITES = "_suites"
 """Folder for suites. Each suite is one segment, named by its hash."""
@@ -61,8 +61,8 @@ class Journal:
     def append(self, rows: Sequence[JournalRow], *, run_id: str | None) -> SegmentId:
         """Store ``rows`` (at least one) as one segment, and return the id of the segment.
 
-        When this function returns, the rows are on the disk. ``run_id`` is the run of the rows, or ``None``. If the
-        function raises `WarehouseUnwritable`, no row is stored.
+        When this function returns, the rows are on the disk. ``run_id`` is the run to which the rows belong, or
+        ``None``. If the function raises `WarehouseUnwritable`, no row is stored.
         """
         return self.append_encoded_rows(encode_rows(rows), run_id=run_id)
 

@@ -1,7 +1,7 @@
 """The rows of the journal. Each table has its own row type, whose ``table`` field is the name of the table.
 
-In the docstrings, "Key" lists the values that identify a row. If two rows have the same key, only one of them
-counts in the warehouse.
+In the docstrings of these types, "Key" lists the values that identify a row. Of several rows with the same key,
+only one counts in the warehouse.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class SuiteCase(Record):
 class IncidentVersion(Record):
     """The state of an incident after a decision.
 
-    The version with the largest ``sequence`` is the current state of a fingerprint. The sequence numbers are
-    assigned under a lock, so their order does not depend on clocks.
+    Of the versions with the same fingerprint, the one with the largest ``sequence`` is the current state. The
+    sequence numbers are assigned under a lock, so their order does not depend on clocks.
     """
 
     sequence: Annotated[int, Field(ge=1)]

@@ -150,8 +150,8 @@ def encode_segment(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | No
 def decode_segment(data: bytes, *, where: str, segment_id: str, run_id: str | None) -> Segment:
     """Decode a segment and verify its format, id, run, hash and row counts.
 
-    ``where`` names the file in errors. Raises `WarehouseDamaged` if one of these does not match, and `SchemaTooNew`
-    for a complete segment from a newer version of Lookout.
+    ``where`` names the file in errors. Raises `WarehouseDamaged` if one of the verified values does not match, and
+    `SchemaTooNew` for a complete segment from a newer version of Lookout.
     """
     head, line_end, body = data.partition(b"\n")
     header = _parse_header(head, where)
@@ -198,7 +198,7 @@ SET_ASIDE = "_damaged"
 """Folder for damaged segments, which a person must inspect. Lookout does not read this folder again."""
 
 STALE_AFTER = timedelta(hours=1)
-"""The age at which a temporary file is removed. A file of this age belongs to a killed process."""
+"""The age from which a temporary file is removed. A temporary file of this age belongs to a killed process."""
 
 
 class SegmentStore(Protocol):
@@ -248,7 +248,7 @@ class SegmentStore(Protocol):
         ...
 
     def remove_stale_files(self, now: datetime) -> int:
-        """Remove temporary files that killed processes left. Return the number of removed files."""
+        """Remove temporary files that killed processes left behind. Return the number of removed files."""
         ...
 
     def format_location(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Ensure that only the original installation sends the messages of a copied data folder."""
+"""Ensure that a copied data folder does not send the messages that the original installation also sends."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LEFT_DETAIL: Final = "left to the installation from which this data folder was c
 
 
 def leave_alerting_to_original(store: Store, journal: Journal, at: datetime, *, wait_s: float) -> None:
-    """Mark all unsent messages as belonging to the original installation.
+    """Leave all unsent messages of a copied data folder to the original installation.
 
-    Afterwards, this copy sends messages about the open incidents only if the incidents get worse. A second call
-    does not change anything. Raises `WarehouseBusy` after ``wait_s`` seconds, without any change.
+    Afterwards, the copy sends a message about an open incident only if the incident gets worse. A second call does
+    not change anything. Raises `WarehouseBusy` after ``wait_s`` seconds, without any change.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_pending_segments_into(connection, OUTBOX)

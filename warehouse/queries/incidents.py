@@ -110,17 +110,17 @@ order by h.sequence
 
 
 def list_withheld_incidents_to_summarise(store: Store, since: datetime) -> Sequence[tuple[datetime, Incident]]:
-    """List the alerts that were withheld after ``since``, oldest first.
+    """List the incidents whose alert was withheld at ``since`` or later, oldest first.
 
-    An alert is skipped if the summary at the end of its silence has already reported the incident. Each item
-    contains the time of the decision and the incident's state at that time.
+    An incident is skipped if a summary at the end of its silence has already reported it. Each item contains the
+    time at which the alert was withheld, and the incident's state at that time.
     """
     table = store.query(_WITHHELD, {"since": build_lower_bound_id(since)})
     return [(parse_time(str(segment)), Incident.model_validate_json(str(record))) for segment, record in table.rows]
 
 
 def load_incident_history(store: Store, incident: Incident, silences: Sequence[Silence]) -> Story:
-    """Load the history of ``incident``, with those silences in ``silences`` that affect the incident."""
+    """Load the history of ``incident``, including those of ``silences`` that affect the incident."""
     key = incident.fingerprint
     versions = store.query(
         "select record from incident_history where fingerprint = $key order by sequence", {"key": key}
@@ -245,7 +245,7 @@ having not coalesce(bool_or(e.sent), false)
   and bool_or(e.printed) and not bool_or(t.reason in ('open_before', 'missed'))
 """
 )
-"""Selects the newest message about each open incident, if all its messages were printed and none was sent."""
+"""Selects the newest message about each open incident whose messages were only printed and never sent."""
 
 _REFUSED = (
     _ABOUT_INCIDENTS  # noqa: S608 - a constant
@@ -264,7 +264,7 @@ where e.rejected and not e.sent and not e.printed and e.at < $tried_before::time
   and ($target is null or n.target = $target)
 """
 )
-"""Selects the newest message about each incident, if a channel refused it permanently.
+"""Selects the newest message about each incident, if a channel refused this message permanently.
 
 A refused reminder does not count, because the first alert was already sent. A message is not selected if the last
 attempt to send it was after ``$tried_before``.
@@ -303,7 +303,7 @@ class FirstAlert(NamedTuple):
 
 
 def find_last_run_with_alert(store: Store, target: str, kind: IncidentKind) -> FirstAlert | None:
-    """Find the last run that created an alert of this kind, and the time of that run's first such alert.
+    """Find the last run that created an alert of this kind, and the time of the run's first alert of this kind.
 
     Returns ``None`` if no run created an alert of this kind.
     """
@@ -330,7 +330,7 @@ def find_alerts_only_printed(store: Store, target: str) -> Mapping[str, Alert]:
 def find_refused_alerts(
     store: Store, target: str | None = None, *, since: datetime, tried_before: datetime
 ) -> Mapping[str, Mapping[str, Alert]]:
-    """Find the incidents whose last message was refused by a channel, and return these messages.
+    """Find the last message about each incident, if a channel refused this message permanently.
 
     The result maps each target to a dictionary of alerts by fingerprint. Only messages that were created at
     ``since`` or later, and last tried before ``tried_before``, are returned. If ``target`` is given, only messages
@@ -384,7 +384,7 @@ def count_alerts_to_send(store: Store, target: str) -> int:
 
 
 def list_targets_with_open_incidents(store: Store) -> tuple[str, ...]:
-    """List the targets and the parts of Lookout that have open incidents, sorted by name."""
+    """List the names of targets and of parts of Lookout that have open incidents, sorted by name."""
     return tuple(str(row[0]) for row in store.query("select distinct target from open_incidents order by 1").rows)
 
 
@@ -397,7 +397,7 @@ having bool_or(i.record->>'owner' in ('verify', 'nightly', 'hallucination_log', 
   and not exists (select 1 from runs r where r.target = i.target and r.started_at >= $since::timestamptz)
 order by 1
 """
-"""Selects unconfigured targets with open incidents and without a recent run.
+"""Selects targets that have open incidents, but are not configured and have no recent run.
 
 The owner of an incident shows whether the incident is about a target or about a part of Lookout.
 """
@@ -406,13 +406,13 @@ The owner of an incident shows whether the incident is about a target or about a
 def list_removed_targets_with_incidents(
     store: Store, configured: Iterable[str], since: datetime
 ) -> tuple[str, ...]:
-    """List targets with open incidents that are not in ``configured`` and had no run after ``since``."""
+    """List the targets that have open incidents, are not in ``configured``, and had no run after ``since``."""
     table = store.query(_REMOVED_TARGETS, {"configured": ",".join(configured), "since": since.isoformat()})
     return tuple(str(row[0]) for row in table.rows)
 
 
 def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) -> bool:
-    """Return whether a message waits to be sent, and no attempt to send it was made after ``not_tried_since``.
+    """Return whether any message waits to be sent that nobody tried to send after ``not_tried_since``.
 
     A message waits, for example, if its run was killed. Attempts later than ``now`` are ignored, because they were
     made before the clock was set back.

@@ -53,7 +53,7 @@ from results where run_id = $run and case_id = $case order by repeat limit 1
 def load_conversation(
     connection: duckdb.DuckDBPyConnection, journal: Journal, run_id: str, case_id: str
 ) -> StoredConversation | None:
-    """Load the conversation of a case in a run. Returns ``None`` if it was not stored or was removed."""
+    """Load the conversation of a case in a run. Returns ``None`` if no conversation is stored or it was removed."""
     row = connection.execute(_LOADED, {"run": run_id, "case": case_id}).fetchone()
     if row is not None:
         turns, answer = tuple(map(str, row[0] or ())), str(row[1] or row[2] or "")
@@ -86,7 +86,7 @@ def append_action(journal: Journal, action: OperatorAction) -> None:
 
 
 def append_silence(journal: Journal, silence: Silence) -> None:
-    """Store a silence, or a new version of the silence with an earlier end. Raises `WarehouseUnwritable`."""
+    """Store a new silence, or a new version of a stored silence that ends earlier. Raises `WarehouseUnwritable`."""
     journal.append_outbox([SilenceRow(row=silence)])
 
 
@@ -104,9 +104,8 @@ class ActionResults(NamedTuple):
 def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *, wait_s: float) -> ActionResults:
     """Carry out all waiting actions, oldest first, and return their results.
 
-    ``resolve`` computes what an action changes. If an action fails, the other actions are still carried out. The
-    function waits at most ``wait_s`` seconds for the lock. It raises `WarehouseBusy` if the lock is still held; the
-    actions then wait for the next call.
+    ``resolve`` computes what an action changes. If an action fails, the other actions are still carried out. Raises
+    `WarehouseBusy` if the lock is still held after ``wait_s`` seconds. The actions then wait for the next call.
     """
     done: list[ActionChanges] = []
     failed: list[str] = []
@@ -184,9 +183,9 @@ def _build_action_context(
 
 
 def _find_alerts(connection: duckdb.DuckDBPyConnection, action: OperatorAction) -> Sequence[Alert]:
-    """Find the alerts of the message on which the action was taken.
+    """Find the alerts of the message on which a person performed the action.
 
-    If the action was not taken on a message, find the last alert of each of the action's incidents.
+    If the action is not about a message, find the last alert about each of the action's incidents.
     """
     if action.alert_id is None:
         return _find_last_alerts(connection, action.fingerprints)
@@ -272,7 +271,7 @@ def append_draft_outcomes(journal: Journal, outcomes: tuple[DraftOutcome, ...]) 
 
 
 class GradedConversation(NamedTuple):
-    """A stored conversation and its grade in the run. ``severity`` is 0 if it was not graded."""
+    """A stored conversation and its grade in the run. ``severity`` is 0 if the conversation was not graded."""
 
     conversation: StoredConversation
     target: str

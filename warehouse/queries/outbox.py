@@ -28,8 +28,8 @@ from warehouse.journal.segments import SUFFIX
 class SendLease(Record):
     """Messages that only one worker may send until ``expires_at``. After this time, other workers may send them.
 
-    ``tried`` contains the ids of the messages that another worker claimed before. These messages may already have
-    been delivered.
+    ``tried`` contains the ids of messages that were already claimed before. Such a message may already have been
+    delivered.
     """
 
     owner: Identifier
@@ -39,7 +39,7 @@ class SendLease(Record):
 
 
 class IncidentTransaction:
-    """The transaction in which a caller decides about the incidents of one target, and the decision's result."""
+    """A transaction in which a caller decides about the incidents of one target and records the result."""
 
     def __init__(self, incidents: Mapping[str, Incident]) -> None:
         self.incidents = incidents
@@ -98,8 +98,8 @@ def claim_alerts(
     - If the worker dies, another worker can claim the messages when the claim ends. If ``is_gone`` returns true for
       the name of the dead worker, the messages can be claimed at once. A message may then be sent twice, with the
       same id, but is never lost.
-    - If ``is_printing`` is true, messages that could not be sent before are skipped, because a printed message does
-      not notify anyone.
+    - If ``is_printing`` is true, messages that an earlier attempt could not send are skipped, because printing them
+      would not notify anyone.
     - Messages in ``except_ids`` are skipped.
 
     Raises `WarehouseBusy` if the lock is still held after ``wait_s`` seconds.
@@ -141,7 +141,7 @@ def _end_leases_of_gone_workers(
 ) -> None:
     """End the leases of workers that no longer run.
 
-    ``is_gone`` returns whether the worker with the given name no longer runs.
+    ``is_gone`` is called with the name of a worker, and returns whether this worker no longer runs.
     """
     owners = connection.execute("select distinct owner from leases where expires_at > ?", [now]).fetchall()
     for (owner,) in owners:

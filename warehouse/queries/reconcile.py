@@ -27,7 +27,7 @@ from warehouse.database.store import DEFAULT_READ_WAIT_S, Parameter, Store
 from warehouse.queries.traffic import list_recent_nightly_reports
 
 StratumKey = tuple[str, str]
-"""A nightly run and a stratum of this run. Each run sampled its strata separately."""
+"""Identifies a stratum of one nightly run. Each run sampled its strata separately."""
 
 
 class TrafficPeriod(NamedTuple):
@@ -143,7 +143,7 @@ class GuardEntry(NamedTuple):
 def list_notified_guard_entries(
     store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[GuardEntry, ...]:
-    """List the entries in [``since``, ``until``) that people were notified of, oldest first.
+    """List the entries from ``since`` to before ``until`` that people were notified of, oldest first.
 
     The time of an entry is the time that the entry states. If this time is missing or impossible, the time at which
     the entry was read is used. A person's verdict is a label with the incident's fingerprint, or a gold case that
@@ -184,8 +184,8 @@ def match_entries_to_questions(
 
     Each result contains an entry, and the index of its question in ``questions``. An entry and a question match if
     they have the same text and are at most two minutes apart. Case and the amount of white space are ignored. Each
-    entry matches at most one question, and each question at most one entry. The pairs that are nearest in time are
-    matched first. An entry without a text matches no question.
+    entry matches at most one question, and each question at most one entry. If several pairs are possible, those
+    that are nearest in time are matched first. An entry without a text matches no question.
     """
     places_by_text: dict[str, list[int]] = defaultdict(list)
     for place, (_, text) in enumerate(questions):
@@ -230,8 +230,8 @@ def count_for_reconciliation(
 
     - The period is ``since`` to ``until``. If it contains no nightly run, the guard's findings are counted for the
       whole period.
-    - The graders and the judge of the newest run are used. Older runs are counted back to the first run with other
-      graders or another judge.
+    - The graders and the judge of the newest run are used. Older runs are included back to the first run with other
+      graders or another judge, which is not included.
     - Only log entries that people were notified of are counted. All other entries were already in the log when
       Lookout first read it, and their times are unknown.
 
@@ -306,7 +306,7 @@ def _count_nightly(
 def _count_overlap(
     matched_count: int, sampled: Sequence[SampledReply], same: Mapping[int, GuardEntry]
 ) -> OverlapCounts:
-    """Return the numbers of matches, and the replies that the nightly runs found wrong.
+    """Return the numbers of matches, and the replies that the nightly runs graded as wrong.
 
     ``matched_count`` is the number of log entries that match a sampled question. The keys of ``same`` are the
     indices in ``sampled`` of the replies that the guard blocked. A blocked reply is not listed if people labelled

@@ -20,7 +20,7 @@ MAX_RUNS: Final = 60
 """Maximum number of runs whose cases are read: two months with one run per night."""
 
 GRADING_SETTINGS: Final = ("graders", "domains", "judge")
-"""The sections of the configuration that affect the grades of an answer, by their names in a run's snapshot."""
+"""The names (as in a run's snapshot) of the configuration sections that affect the grades of an answer."""
 
 
 def hash_graders_and_settings(graders: Mapping[str, str], settings: Mapping[str, str]) -> str:
@@ -95,7 +95,7 @@ def find_newest_session(
 def load_last_repeat_times(
     store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Mapping[str, datetime]:
-    """Find the last time at which each case of a target was asked twice. The result maps case ids to times."""
+    """Return, for each case of a target, the last time at which a session asked the case twice, by case id."""
     table = store.query(
         "select c.case_id, max(r.started_at) from repeated_cases c join repeatability_runs r using (run_id)"
         " where r.target = $target and c.asked > 1 group by 1",
@@ -124,7 +124,7 @@ def _parse_session(row: Sequence[object]) -> RepeatabilityRun:
 def _list_same_cases(store: Store, scope: RepeatScope, wait_s: float) -> frozenset[tuple[str, str]]:
     """List the stored cases that are identical to a case of the scope's suite.
 
-    Each case is a pair of the hash of its suite and the id of the case.
+    A case is given as a pair: the hash of its suite, and its id.
     """
     table = store.query(
         "select c.suite_sha256, c.case_id from cases c"

@@ -56,7 +56,10 @@ than the view.
 def list_review_candidates(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[ReviewCandidate, ...]:
-    """List the answers graded since ``since``, newest first, without their texts. ``target`` selects one target."""
+    """List the graded answers to questions that were asked at ``since`` or later, newest first.
+
+    The texts of the answers are not loaded. ``target`` selects one target.
+    """
     rows = _query_rows(
         store,
         _CANDIDATES,
@@ -106,7 +109,7 @@ def load_spot_checks(
 def count_verdicts(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[VerdictCount, ...]:
-    """Count the verdicts of each grader and judge since ``since``.
+    """Count the verdicts of each grader and judge on questions that were asked at ``since`` or later.
 
     The counts are grouped by target, and by grader version or judge lineage.
     """
@@ -208,7 +211,10 @@ def list_reviewed_ratings(
 def count_rated_reports_by_judge(
     store: Store, *, since: datetime, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[RatingCount, ...]:
-    """Count the reports that each judge rated since ``since``. The counts are grouped by target and lineage."""
+    """Count the reports that each judge rated, for issues that were asked at ``since`` or later.
+
+    The counts are grouped by target and judge lineage.
+    """
     rows = _query_rows(
         store,
         "select target, g.judge_model, g.judge_prompt_sha256, g.rubric_version, count(*) as reports,"

@@ -1,4 +1,4 @@
-"""Queries for runs: the accepted run to compare with, the failures since the last PASS, and the figures of runs."""
+"""Queries for runs: the accepted run to use as baseline, the failures since the last PASS, and figures of runs."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def find_baseline_run(
       unknown are searched.
     - The run ``except_run`` is skipped.
 
-    If no accepted run has the same suite and judges, the newest accepted run is returned. The gate then refuses
-    this baseline and names the difference. Returns ``None`` if there is no accepted run.
+    If no accepted run used this suite and these judges, the newest accepted run is returned. The gate then refuses
+    this run as a baseline and names the difference. Returns ``None`` if there is no accepted run.
     """
     accepted = _list_accepted_runs(store, target, environment, except_run=except_run, branch=branch, wait_s=wait_s)
     runs = [run for run in accepted if commits is None or run.commit in commits]
@@ -136,7 +136,7 @@ def _list_results(store: Store, run_id: str, wait_s: float) -> tuple[BaselineRes
 
 
 class FailedSince(NamedTuple):
-    """A failed run, the last run with the verdict PASS before it, and the cases that failed since then.
+    """A failed run, the last run before it with the verdict PASS, and the cases that have failed since that PASS.
 
     ``cases`` contains the id and the failure kinds of each case that failed in the failed run and was correct in
     the PASS run, most severe first. If there is no earlier PASS, ``cases`` contains all cases that failed in the
@@ -153,7 +153,7 @@ class FailedSince(NamedTuple):
 def find_failures_since_last_pass(
     store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> FailedSince | None:
-    """Find the newest run of ``target`` with the verdict FAIL, and its failures since the last PASS.
+    """Find the newest run of ``target`` with the verdict FAIL, and the cases that have failed since the last PASS.
 
     Runs for pull requests are ignored. Returns ``None`` if no run failed.
     """

@@ -1,7 +1,7 @@
 """Queries for stored facts about live traffic and about hallucination logs.
 
 The facts about traffic are the conversations that nightly runs read, and the results of these runs. The facts about
-a log are the read position, and the entries that nobody was notified of.
+a log are the read position, and the entries that still need an alert.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, Table, parse_re
 def iterate_known_conversation_hashes(
     store: Store, target: str, source: str, since: datetime, *, except_run: str, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Iterator[int]:
-    """Yield hashes of the conversations that a nightly run has read and that were completed at ``since`` or later.
+    """Yield the hashed ids of conversations that a nightly run has read and that ended at ``since`` or later.
 
     Conversations of ``except_run`` are skipped. Each conversation id is converted to a 64-bit number: the first
     eight bytes of its MD5 hash, in little-endian order. Millions of such numbers fit into a few megabytes. The

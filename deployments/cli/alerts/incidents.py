@@ -226,7 +226,7 @@ def format_silence_matchers(silence: Silence) -> str:
 def format_silence_time(silence: Silence, now: datetime) -> str:
     """Format the period of a silence as ``until …``, ``from … until …`` or, after its end, ``over since …``.
 
-    For a weekly silence, the times of each week are added.
+    For a weekly silence, the text also states its weekly times.
     """
     if silence.is_over(now) or (period := next(silence.iterate_periods(now), None)) is None:
         return f"over since {format_utc(min(silence.ends_at, now))}"
@@ -272,14 +272,14 @@ def _format_title(incident: Incident) -> str:
 
 
 def _format_title_and_failing_cases(incident: Incident) -> Sequence[str]:
-    """Return the title of the incident. If it is about a failed run, add a line with the failed cases."""
+    """Return the title of the incident. If the incident is about a failed run, add a line with the failed cases."""
     if not incident.failed_cases:
         return (_format_title(incident),)
     return (_format_title(incident), f"failing: {remove_invisible_characters(format_ids(incident.failed_cases))}")
 
 
 def _format_state(incident: Incident, silences: Sequence[Silence], now: datetime, message: str = "") -> str:
-    """Format the state and times of an incident, with the silence that is active now or starts next."""
+    """Format the state and times of an incident, and the silence that is active now or starts next, if any."""
     current = [silence for silence in silences if not silence.is_over(now)]
     silence = min(current, key=lambda silence: not silence.is_active(now), default=None)
     state = incident.state.value
@@ -297,7 +297,7 @@ def _format_state(incident: Incident, silences: Sequence[Silence], now: datetime
 
 
 class StoryLine(NamedTuple):
-    """One event in the history of an incident, and the id of its run, if any."""
+    """One event in the history of an incident, and the id of the run that caused the event, if any."""
 
     at: datetime
     text: str
@@ -305,7 +305,7 @@ class StoryLine(NamedTuple):
 
 
 def list_story_lines(story: Story) -> Sequence[StoryLine]:
-    """Return the history of an incident, oldest first. The terminal and the site show the same lines."""
+    """Return the lines of an incident's history, oldest first. The terminal and the site show these lines."""
     return sorted(_iterate_story_lines(story), key=lambda line: line.at)
 
 

@@ -33,7 +33,7 @@ from monitors.records.recurrence import Recurrence, WeeklyWindowText, ZoneName
 from warehouse.queries.operator_actions import append_silence
 
 MAX_SILENCE: Final = timedelta(days=90)
-"""Maximum duration of a silence. If a case or a target must be silent for longer, remove it instead."""
+"""Maximum duration of a silence. To silence a case or a target for longer, remove the case or the target."""
 ID_CHARACTERS: Final = 8
 
 _DURATION: Final = re.compile(r"([0-9]{1,6})([mhd])")
@@ -93,7 +93,7 @@ def parse_silence_times(**options: str | None) -> SilenceTimes:
 def store_silences_and_apply_actions(
     session: IncidentSession, matchers: SilenceMatchers, times: SilenceTimes
 ) -> tuple[Silence, ...]:
-    """Create and store a silence. If the warehouse is free, also apply all pending actions.
+    """Create and store a silence. If the warehouse is not busy, also apply all pending actions.
 
     If ``matchers`` contains the id of a message, one silence is created for each incident of this message.
     Returns the silences. Raises `ConfigError`.
@@ -112,7 +112,7 @@ def store_silences_and_apply_actions(
 
 
 def end_silence_and_apply_pending_actions(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
-    """End a silence now, and return the ended silence. If the warehouse is free, also apply all pending actions.
+    """End a silence now and return it. If the warehouse is not busy, also apply all pending actions.
 
     Raises `ConfigError` if the silence does not exist, has already ended or is configured in lookout.toml.
     """
@@ -140,7 +140,8 @@ def compute_silence_end(
 ) -> datetime:
     """Return the end of a silence: the start plus the duration ``lasting``, or the time ``until``.
 
-    Raises `ConfigError` if neither or both are given, if a value is invalid, or if the end is not after the start.
+    Raises `ConfigError` if not exactly one of them is given, if its value is invalid, or if the end is not after
+    the start.
     """
     if (lasting is None) == (until is None):
         raise ConfigError(_NO_END_ERROR)

@@ -1,8 +1,8 @@
 """The checks of ``lookout doctor``. Each check reports a finding and what to do.
 
-No check changes anything. Unless the caller disables it, every configured alert channel gets a test message, each
-judge grades two known answers, and each target with an API is asked one harmless question. To add a check, add its
-function to `CHECKS`.
+No check changes anything. By default, every configured alert channel gets a test message, each judge grades two
+known answers, and each target with an API is asked one harmless question. The caller can switch this off. To add a
+check, add its function to `CHECKS`.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> Heal
 
 
 def check_logins(context: DoctorContext) -> list[HealthCheck]:
-    """Check that each login has its secrets. If a person must sign in, also check that there is a session.
+    """Check that the secrets of each login are set and, if a person must sign in, that a session is stored.
 
     This check does not sign in.
     """
@@ -247,7 +247,7 @@ def check_clock(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_rights(context: DoctorContext) -> list[HealthCheck]:
-    """Check that other users cannot read the data folder, and that it is not an unconfirmed copy."""
+    """Check that other users cannot read the data folder, and that the folder is not an unconfirmed copy."""
     name, folder = "rights", context.data_folder
     if not folder.is_dir():
         return []
@@ -476,7 +476,7 @@ def check_share_gradable_by_rules(context: DoctorContext) -> list[HealthCheck]:
 def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) -> bool:
     """Return whether runs of a target have no judge.
 
-    Returns false for a misconfigured judge, because `check_judge` reports it.
+    Returns false for a misconfigured judge, because `check_judge` reports such a judge.
     """
     from flows.runtime.judge import build_judge_plan  # slow: imports duckdb
 

@@ -134,7 +134,7 @@ PICTURES = "doctor"
 
 
 class HealthReport(Record):
-    """The results of all checks, and the fixes that ``--fix`` applied before them.
+    """The results of all checks, and the fixes that ``--fix`` applied before the checks.
 
     ``--json`` prints this record.
     """
@@ -274,7 +274,7 @@ def _inspect_target(
 
 
 def _print_traffic_sample(target: str, config: Path) -> None:
-    """Print some conversations of the target's live traffic, if configured, as a nightly run reads them."""
+    """Print some conversations that a nightly run would read, if the target's live traffic is configured."""
     loaded = load_config(config) if config.exists() else None
     name = next(iter(_find_targets_at(loaded, target)), None) if is_web_address(target) else target
     settings = loaded.require_target(name) if loaded is not None and name is not None else None

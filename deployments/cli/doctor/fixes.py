@@ -35,7 +35,7 @@ class Fix(Record):
 
 
 def apply_fixes(context: DoctorContext) -> list[Fix]:
-    """Apply all needed fixes and return their results. If a fix fails, the others are still applied."""
+    """Apply all needed fixes and return their results. If a fix fails, the other fixes are still applied."""
     fixes: list[Fix] = []
     for fix in FIXES:
         try:

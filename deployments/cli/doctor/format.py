@@ -35,7 +35,7 @@ def print_inspection(
 ) -> None:
     """Print the results of inspecting one page.
 
-    ``name`` is the target's name; ``configured`` and ``graders`` are its settings.
+    ``name`` is the target's name; ``configured`` and ``graders`` are the target's settings.
     """
     console.print(f"[bold]{escape(inspection.address)}[/]  {escape(inspection.overview.title)}", highlight=False)
     console.print(_build_two_column_grid(_iterate_page_rows(inspection)))
@@ -156,7 +156,7 @@ def _explain_trials(inspection: PageInspection, configured: ProbeSettings) -> It
 def _print_citation_suggestion(
     console: Console, inspection: PageInspection, name: str, graders: GraderSettings
 ) -> None:
-    """Print the settings that require a source, if most answers name a source and none is required yet."""
+    """If most answers name a source but none is required yet, print the settings that require one."""
     read = [trial for trial in inspection.trials if trial.problem is None]
     citing = sum(
         any(source.strip() for source in (trial.sent.citations if trial.sent else ()))
@@ -186,7 +186,7 @@ def _iterate_citations(trial: Trial, graders: GraderSettings) -> Iterator[Citati
 
 
 def _print_new_chat_button_result(console: Console, new_chat: NewChat | None, name: str) -> None:
-    """Print whether the page's "new chat" button clears the chat, and the setting that makes runs use it."""
+    """Print whether the page's "new chat" button clears the chat, and the setting for runs to use this button."""
     if new_chat is None:
         return
     if not new_chat.recalled:
@@ -277,7 +277,7 @@ def _print_network_answer_settings(
 
 
 def format_selectors_toml(inspection: PageInspection, name: str) -> str:
-    """Return the lines for lookout.toml that set the selectors of the found elements, and the page's profile."""
+    """Return the lines for lookout.toml that set the page's profile and the selectors of the found elements."""
     lines = list[str]()
     probe = list[str]()
     if inspection.profile and inspection.profile != "generic":

@@ -115,7 +115,7 @@ class DoctorContext:
 API_DEADLINE_S: Final = 60.0
 """Maximum wait for one answer in seconds.
 
-If a job takes longer, the check passes, because the API has accepted the job.
+If an API accepts a question as a job but does not finish the job in this time, the check still passes.
 """
 MAX_SHOWN_CHARACTERS: Final = 120
 _TO_DO: Final = {
@@ -156,9 +156,9 @@ def check_apis(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _check_production_separation(context: DoctorContext, name: str) -> HealthCheck | None:
-    """Return a broken check if runs of the target would share a project, an address or a key with production.
+    """Return a ``BROKEN`` check if runs of the target would share a project, address or key with production.
 
-    Returns ``None`` if they would not.
+    Otherwise, returns ``None``.
     """
     try:
         if context.config is not None:
@@ -174,7 +174,7 @@ def _check_production_separation(context: DoctorContext, name: str) -> HealthChe
 
 
 def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *, ask: bool) -> HealthCheck:
-    """Check one target's API. If ``ask`` is false, check only its headers."""
+    """Check one target's API. If ``ask`` is false, only check that the variables for its headers are set."""
     from flows.runtime.probe import build_probe_headers  # slow: imports duckdb
 
     check_name, address = f"API of {name}", build_target_record(name, target).address
@@ -234,7 +234,7 @@ SILENT_TO_DO = "check whether this machine can reach huggingface.co (proxy, fire
 
 
 def check_tracing(context: DoctorContext) -> list[HealthCheck]:
-    """Check that Lookout's key and project in LangSmith are not those of production."""
+    """Check that Lookout does not use the LangSmith key or project of production."""
     config = context.config
     if config is None:
         return []
@@ -252,7 +252,7 @@ def check_tracing(context: DoctorContext) -> list[HealthCheck]:
 
 
 def _report_pages_tracing_to_production(context: DoctorContext, config: Config) -> Iterator[HealthCheck]:
-    """Yield a broken check for each page whose runs would share a project, an address or a key with production."""
+    """Yield a ``BROKEN`` check for each page whose runs would share a project, address or key with production."""
     for name, target in config.targets.items():
         try:
             refuse_production_settings(config, name, context.environment)

@@ -1,4 +1,4 @@
-"""Functions that read and show conversations and unusable items of live traffic, as a nightly run reads them."""
+"""Functions that read conversations and unusable items of live traffic like a nightly run, and show them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_TEXT_LENGTH: Final = 200
 
 @dataclass
 class TrafficSample:
-    """The first conversations of a source, the first unusable item for each reason, and the counts of both."""
+    """The first conversations of a source, the first unusable item for each reason, and the number of all items."""
 
     source: str
     read: int = 0
@@ -82,7 +82,7 @@ async def _read_traffic_sample(
 
 
 def format_traffic(samples: Sequence[TrafficSample], account_patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield rows that show the samples, each with a name and a line of text. Texts are redacted and shortened."""
+    """Yield a name and a line of text for each row about the samples. Texts are redacted and shortened."""
     for sample in samples:
         more = " among the first items" if sample.read + sample.unusable.total() >= MAX_READ else ""
         yield "traffic", f"source {sample.source}: {plural(sample.read, 'conversation')}{more}"

@@ -45,7 +45,7 @@ MIN_SHOWN_PROBABILITY: Final = 0.005
 
 
 class CommitLine(NamedTuple):
-    """A commit and, if the list contains it, the address of its build."""
+    """A commit, and the address of its build if the list contains an address."""
 
     commit: str
     address: str | None = None
@@ -71,7 +71,7 @@ def read_commit_list(path: Path) -> tuple[CommitLine, ...]:
 
 
 def list_commits_between(repository: Path, good: str, bad: str) -> tuple[CommitLine, ...]:
-    """List the commits from ``good`` to ``bad`` along first parents, including both. Raises `ConfigError`."""
+    """List the commits from ``good`` to ``bad`` along first parents, both ends included. Raises `ConfigError`."""
     first, last = (
         _run_git(repository, "rev-parse", f"{good}^{{commit}}"),
         _run_git(repository, "rev-parse", f"{bad}^{{commit}}"),
@@ -102,7 +102,7 @@ def _run_git(repository: Path, *arguments: str) -> str:
 
 
 def select_commits_between(listed: Sequence[CommitLine], good: str, bad: str) -> tuple[CommitLine, ...]:
-    """Return the listed commits from ``good`` to ``bad``, including both. Raises `ConfigError`."""
+    """Return the listed commits from ``good`` to ``bad``, both ends included. Raises `ConfigError`."""
     start, end = _require_commit_index(listed, good, "--good"), _require_commit_index(listed, bad, "--bad")
     if start >= end:
         raise ConfigError(f"--good {good} must be before --bad {bad} in the list. List the oldest build first")
@@ -123,7 +123,8 @@ def _require_commit_index(listed: Sequence[CommitLine], commit: str, option: str
 def resolve_build_addresses(commits: Sequence[CommitLine], url_of: str | None) -> tuple[Build, ...]:
     """Return the builds with their addresses.
 
-    A commit without an address gets the address ``url_of``, in which {commit} or {short} is replaced by the commit.
+    A commit without an address gets the address ``url_of``, with the commit in place of {commit}, or its first
+    characters in place of {short}.
     """
     if url_of is not None and "{commit}" not in url_of and "{short}" not in url_of:
         raise ConfigError(
@@ -189,7 +190,7 @@ def refuse_production_addresses(config: Config, target: str, addresses: Iterable
 
 
 def format_bisect_report(report: BisectReport) -> Iterator[str]:
-    """Yield the lines of the report for a person. The first line states which build is bad, if this is known."""
+    """Yield the lines of the report for a person. The first line states the conclusion."""
     best, *others = report.candidates
     if not report.why_open:
         yield _format_bisect_claim(best, report)
@@ -337,10 +338,10 @@ def bisect_command(
 
 
 def _require_commit(commit: str | None, recorded: str | None, option: str, verdict: str) -> str:
-    """Return ``commit``, the value of the option. Without it, return ``recorded``, the commit of a stored run.
+    """Return ``commit`` if the user gave one, and otherwise ``recorded``, the commit of a stored run.
 
-    Raises `ConfigError` if both are missing. The message contains the name of the ``option``, and the ``verdict``
-    of the stored run that was searched for.
+    Raises `ConfigError` if there is no commit. The error names the ``option`` to give, and the ``verdict`` that the
+    stored run must have.
     """
     if commit is None and recorded is None:
         raise ConfigError(

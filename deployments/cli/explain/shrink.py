@@ -44,7 +44,8 @@ REPRODUCE_COUNT: Final = 3
 class ShrinkPlan:
     """The case to shrink, and where to ask it.
 
-    ``right_at`` is the address of a build that answers the case correctly. It is ``None`` if no address was given.
+    ``right_at`` is the address of a build that answers the case correctly. ``right_at`` is ``None`` if no such
+    address was given.
     """
 
     config_path: Path

@@ -106,7 +106,7 @@ MAX_RATING: Final = 5.0
 def apply_gate_flags(
     settings: GateSettings, *, min_score: float | None, fail_on_regression: bool, strict: bool
 ) -> GateSettings:
-    """Return the settings, overridden by the command-line options. Raises `ConfigError` for an invalid --min-score.
+    """Return ``settings``, changed by the command-line options. Raises `ConfigError` for an invalid --min-score.
 
     A ``min_score`` up to 1 is the minimum weighted score. A higher value is the minimum average rating, and
     the run must have ratings.
@@ -295,7 +295,7 @@ def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
 
 
 def _require_writable_file(file: Path) -> None:
-    """Raise `ConfigError` if the file cannot be written, so that the user learns this before the run."""
+    """Raise `ConfigError` if the file cannot be written. The user then learns this before the run."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=file.parent):
@@ -367,9 +367,9 @@ def _create_github_results_poster(
 
 
 def _load_config_with_gate_options(options: GateOptions) -> tuple[str, Config]:
-    """Return the target's name, and the configuration with the command-line options applied.
+    """Return the target's name, and the configuration with the values of the command-line options.
 
-    In this configuration, the run posts nothing to GitHub, because the job itself posts the results.
+    In this configuration, the run posts nothing to GitHub, because ``lookout gate`` itself posts the results.
     """
     path = options.config or DEFAULT_CONFIG
     has_config = path.exists() or options.config is not None or not is_web_address(options.target or "")

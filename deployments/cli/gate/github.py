@@ -62,7 +62,7 @@ def find_case_line_numbers(suite: Path) -> Mapping[str, int]:
 
 
 def format_repository_path(workspace: Path | None, file: Path) -> str:
-    """Format the path of a file relative to the repository, or its absolute path if it is outside."""
+    """Format the path of a file relative to the repository, or the absolute path of a file outside it."""
     whole = file.absolute()
     if workspace is not None and whole.is_relative_to(workspace.absolute()):
         return whole.relative_to(workspace.absolute()).as_posix()
@@ -91,7 +91,7 @@ NOT_POSTED = "Lookout could not write to GitHub"
 class JobResults:
     """Posts the results of one job to GitHub under ``name``. The constructor raises `ConfigError` without a token.
 
-    ``change`` is the commit and branch that the job checks. It comes from the job's event or from GitHub's API.
+    ``change`` is the commit and branch that the job checks, according to the job's event or GitHub's API.
     """
 
     def __init__(self, job: WorkflowJob, name: str, environment: Mapping[str, str]) -> None:
@@ -125,7 +125,7 @@ class JobResults:
 
     @contextmanager
     def track_commit_status(self) -> Generator[None]:
-        """Set the status to pending. If the ``with`` block raises an error, set the status to error."""
+        """Set the commit status to pending. If the ``with`` block raises an error, set the status to error."""
         asyncio.run(self._at_start.post_commit_status(State.PENDING, "asking the questions of the suite"))
         try:
             yield
@@ -138,7 +138,7 @@ class JobResults:
             raise
 
     def post_run_stop_status(self) -> None:
-        """Set the status to error, because a person or the runner has stopped the run."""
+        """Set the commit status to error, because a person or the runner has stopped the run."""
         asyncio.run(self._place.post_commit_status(State.ERROR, "the run was stopped before its verdict"))
 
     def post_results(

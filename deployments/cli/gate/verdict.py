@@ -231,7 +231,7 @@ def _iterate_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Itera
 
 
 def _iterate_steps_to_a_verdict(report: RunReport) -> Iterator[str]:
-    """Yield the steps that lead to a verdict if there were too few grades or ratings."""
+    """If there were too few grades or ratings for a verdict, yield the steps that lead to a verdict."""
     if all(reason.kind is not ReasonKind.RUBRIC or not reason.decisive for reason in report.reasons):
         yield "see the report for the reasons why cases are ungraded"
         yield _ALTERNATIVES

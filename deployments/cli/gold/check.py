@@ -166,7 +166,7 @@ _TO_DO = {
     UNCLEAR: "use a judge. Without a judge, replies without a yes or no stay ungraded",
     CONDITION: "use a judge. Without a judge, replies without a yes or no stay ungraded",
 }
-"""Advice for each reason why the rules cannot grade a correct answer that uses other words than the gold."""
+"""Advice for each reason why the rules cannot grade a correct answer if its words differ from the gold."""
 _SAY_IN_ANOTHER_LANGUAGE = (
     "the rules do not read this language. They grade only amounts, and answers that exactly repeat a gold of at "
     "least three words. Add the words of correct answers to `alternatives`, or use a judge"
@@ -230,10 +230,10 @@ def _explain_judge_needed(graded: RightReply) -> str:
 def check_severe_mutants_are_caught(
     cases: Sequence[NumberedCase], panel: Sequence[Grader], *, citation_required: bool
 ) -> Iterator[GoldFinding]:
-    """Find wrong answers to severity-3 cases that the graders pass.
+    """For severity-3 cases, find wrong answers that the graders pass.
 
-    Also yield a finding if the rules catch too few of the wrong answers, or if the rules catch no wrong fact for
-    too many golds.
+    Also yield a finding if the rules catch too few of the wrong answers, or if there are too many golds for which
+    the rules catch no wrong fact.
     """
     severe = [numbered for numbered in cases if numbered.case.severity is Severity.CRITICAL]
     usable = [numbered.case for numbered in severe if not grade_gold_as_reply(numbered.case, panel).wrong]

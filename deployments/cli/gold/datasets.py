@@ -403,7 +403,7 @@ def _print_pull_report(
     if plan.conflicts:
         print_text(
             f"{plural(plan.conflicts, 'case was', 'cases were')} changed in the suite and in the dataset. "
-            "Lookout kept the suite's version. To use the dataset's version, pull with --overwrite."
+            "The suite's version stays. To use the dataset's version, pull with --overwrite."
         )
     if drafts:
         print_text(

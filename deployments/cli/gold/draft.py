@@ -57,8 +57,8 @@ def load_suite_grader_settings(config: Path, suite: Path | None) -> tuple[Grader
 def find_suite_grader_settings(config: Config, suite: Path | None) -> tuple[GraderSettings, Domain]:
     """Return the grader settings and the domain of the target that has this suite.
 
-    If no target has the suite, the settings and domain of the only target are returned. If there are several
-    targets, the defaults are returned.
+    If no target has the suite, the only target is used. If there is not exactly one target, the defaults are
+    returned.
     """
     targets = list(config.targets.values())
     if suite is not None:

@@ -119,7 +119,7 @@ def build_draft_rows(candidate: DraftCandidate, severity: Severity) -> list[tupl
 
 
 def load_waiting_drafts(store: Store, folder: Path, target: str | None) -> Sequence[CaseDraft]:
-    """Load the waiting drafts from the warehouse and from `lookout review`, most severe first."""
+    """Load the waiting drafts from the warehouse and from the file of `lookout review`, most severe first."""
     drafts = {draft.id: draft for draft in list_waiting_drafts(store, target=target, wait_s=WAIT_S)}
     path = folder / DRAFTS_FILE
     if path.exists():
@@ -318,7 +318,7 @@ class GrowReview:
 
     @property
     def session(self) -> ReviewSession[ReviewItem]:
-        """Return the review session with the action of each key."""
+        """Return the session that shows the drafts and runs an action for each key."""
         severity_actions = {key: partial(self._set_severity, severity) for key, severity in SEVERITIES.items()}
         actions = {
             "g": partial(self._ask_and_add_case, refusal=False),

@@ -133,7 +133,10 @@ def _format_mutant_count(count: MutantCount) -> str:
 
 
 def _iterate_missed_mutants(graded: Sequence[GradedMutant], suite: Sequence[GoldCase], most: int) -> Iterator[str]:
-    """Yield the mutants that were not detected. Mutants that passed come first, then the most severe."""
+    """Yield the mutants that were not detected.
+
+    Mutants that passed come first. In each group, the most severe mutant comes first.
+    """
     cases = {case.id: case for case in suite}
     missed = sorted(
         (mutant for mutant in graded if not mutant.caught_by),

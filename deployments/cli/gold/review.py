@@ -78,7 +78,7 @@ class DraftReview:
 
     @property
     def session(self) -> ReviewSession[GoldDraft]:
-        """Return the review session with the action of each key."""
+        """Return the session that shows the drafts and runs an action for each key."""
         severity_actions = {key: partial(self._set_severity, severity) for key, severity in SEVERITIES.items()}
         actions = {"y": self._accept_draft, "n": self._reject_draft, "e": self._edit_draft}
         return ReviewSession(self.screen, KEYS, self._build_draft_view, actions | severity_actions)
@@ -102,7 +102,7 @@ class DraftReview:
         return draft.with_severity(severity, f"{SET_BY}{self.person}")
 
     def _edit_draft(self, draft: GoldDraft) -> GoldDraft:
-        """Ask for a new question, gold and type. An empty line does not change the text."""
+        """Ask for a new question, gold and type. If a line is empty, the old text stays."""
         case = draft.case
         question, gold, kind = (
             self.screen.ask_line(
@@ -133,9 +133,9 @@ class DraftReview:
         return Decision.REJECTED
 
     def mark_accepted_if_in_suite(self, draft: GoldDraft) -> bool:
-        """If the draft's case is already in the suite, mark the draft as accepted. Return whether it was there.
+        """Mark the draft as accepted if its case is already in the suite. Return whether the draft was marked.
 
-        This happens if an earlier session was interrupted after it had added the case to the suite.
+        The case is already in the suite if an earlier session added the case and was then interrupted.
         """
         joined_case = next((case for case in read_suite_cases(self.suite) if case.id == draft.case.id), None)
         if (
@@ -184,7 +184,7 @@ def iterate_case_rows(draft: GoldDraft) -> Iterator[tuple[str, str]]:
 
 
 def build_clause_or_original_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
-    """Return the rows with the draft's clause or original, and the label of the row to highlight."""
+    """Return rows with the draft's clause, or a translation's original, and the label of the row to highlight."""
     if draft.original is not None:
         original = draft.original
         where = ("original", f"{original.id}, in {original.language.value}")

@@ -37,8 +37,8 @@ _SECRET: Final = re.compile(r"hooks\.slack\.com|^xox[a-z]-|^xapp-|^hf_|^sk-")
 class Answers(Record):
     """The five answers.
 
-    ``target`` contains the first three. ``by_webhook`` is true if the user chose a Slack webhook, which has its own
-    channel.
+    ``target`` contains the first three answers. ``by_webhook`` is true if the user chose a Slack webhook.
+    ``channel`` is then ``None``, because Slack sets the channel of a webhook.
     """
 
     target: Target
@@ -235,7 +235,7 @@ class Prompter:
         self._is_typed = is_typed
 
     def ask_all(self) -> Answers:
-        """Ask all questions without a given answer. Return the answers.
+        """Ask every question that has no given answer, and return all answers.
 
         Raises `ConfigError` for an invalid option, or if the input has ended.
         """

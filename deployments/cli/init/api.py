@@ -88,7 +88,7 @@ def detect_probe_table(
 def find_problem_if_address_is_api(
     address: str, environment: Mapping[str, str], *, ask: bool
 ) -> PageProblem | None:
-    """Return the problem and what to do if the address is not a page.
+    """If the address is not a page, return this problem with what to do.
 
     Returns ``None`` for a page, and for an address that is not reachable.
 
@@ -167,7 +167,7 @@ def ask_and_detect_probe_settings(address: str, environment: Mapping[str, str], 
 def _ask_in_several_api_formats(
     address: str, environment: Mapping[str, str], say: Say
 ) -> tuple[ApiDiscovery, RequestHeaders]:
-    """Ask a question in several formats until the API accepts one. Return this format and the headers sent."""
+    """Ask a question in several formats until the API accepts one. Return the result and the headers sent."""
     settings = _DEFAULT_SETTINGS
     headers = _build_api_headers(settings, environment)
     say(f"Asking {address} “{HARMLESS}” in several formats until the API accepts one, and then once more …\n")

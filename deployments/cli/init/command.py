@@ -160,7 +160,7 @@ def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
 def _format_rerun_command(
     config_path: Path, options: Mapping[str, str], answers: Answers, *, driver: str | None, yes: bool
 ) -> str:
-    """Return a ``lookout init`` command with the same options. It repeats the detection of the API's format."""
+    """Return the ``lookout init`` command that detects the API's format again, with the same options."""
     values = {"--target": answers.target.address, **options}
     if driver is not None:
         values["--driver"] = driver

@@ -20,7 +20,7 @@ SUITE_NAME: Final = "suite.jsonl"
 WEBHOOKS_NAME: Final = "webhooks.md"
 FIRST_SUITE: Final = Path(__file__).with_name("first_suite.jsonl")
 OWN_FAMILY: Final = "claude"
-"""Family of the judge in the new configuration, unless the application's model is of this family."""
+"""Model family of the judge in the new configuration, unless the application's model is of this family."""
 
 _CONFIG: Final = """\
 # `lookout init` wrote this file. docs/configuration.md explains all settings. Never write secrets here: put them
@@ -143,7 +143,7 @@ _POLL: Final = (
 def format_init_files(answers: Answers, probe: str = "") -> Mapping[str, str]:
     """Return the text of each file. The keys of the result are file names.
 
-    ``probe`` is the text of the target's `probe` table. It is empty for a page.
+    ``probe`` is the text of the target's `probe` table. For a page, this text is empty.
     """
     target = answers.target
     name = target.name

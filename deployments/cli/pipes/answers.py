@@ -165,7 +165,7 @@ def _format_fact(fact: Fact) -> Fields:
 _UNTIMED = datetime(1970, 1, 1, tzinfo=UTC)
 """A placeholder for the time of each answer, because an input line has no time. Graders do not read this time."""
 _NOTHING = "-"
-"""A placeholder for an empty question or gold, because a case must have both."""
+"""A placeholder for an empty question or gold, because a case must have a question and a gold."""
 _TRUTH = {Finding.YES: True, Finding.NO: False, Finding.UNGRADED: None}
 _CORRECT = {CaseOutcome.CORRECT: True, CaseOutcome.FAILED: False}
 
@@ -247,7 +247,7 @@ def _build_exchange(case: GoldCase, answer: str) -> Exchange:
 
 
 def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:
-    """Return whether the answer refuses, as a `RefusalKind`.
+    """Return the `RefusalKind` of the answer: it refuses, answers, or does both.
 
     Returns ``None`` if the rules are unsure or cannot read the language.
     """
@@ -312,7 +312,7 @@ def _read_list_field(fields: Fields, name: str, content: str) -> list[Any]:
 
 
 def count_tool_calls_and_repeats(fields: Fields) -> Fields:
-    """Count an agent's calls, the calls of the reference, and the calls that repeat an earlier call exactly."""
+    """Count the tool calls of an agent and of the reference, and the agent's exact repeats of earlier calls."""
     calls, reference = _read_tool_calls_field(fields, "calls"), _read_tool_calls_field(fields, "reference")
     return {"calls": len(calls), "reference": len(reference), "repeats": len(find_repeated_call_indexes(calls))}
 

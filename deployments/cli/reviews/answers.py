@@ -80,9 +80,9 @@ def build_review_label(
     rating: int | None = None,
     note: str = "",
 ) -> HumanLabel:
-    """Build the label of one person for one answer.
+    """Build the label that stores one person's decision on one answer.
 
-    A second label by the same person for the same answer has the same id.
+    If the same person decides on the same answer again, the new label has the same id.
     """
     answer = check.answer
     answer_id = answer.answer_id
@@ -266,7 +266,7 @@ def review_command(
 
 
 Redactors = Callable[[str], Callable[[str], Redacted]]
-"""A function that returns the masking function of a target. Targets have account numbers of different formats."""
+"""A function that returns the masking function of a target. Each target has its own formats of account numbers."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class AnswerReview:
 
     @property
     def session(self) -> ReviewSession[SpotCheck]:
-        """Return the review session with the action of each key."""
+        """Return the session that shows the answers and runs an action for each key."""
         actions = {key: partial(self._ask_and_store_label, verdict) for key, verdict in VERDICTS.items()}
         return ReviewSession(self.screen, KEYS, self._build_answer_view, actions)
 

@@ -126,7 +126,7 @@ class ReviewScreen:
         return pressed
 
     def confirm(self, question: str) -> bool:
-        """Ask a yes-or-no question."""
+        """Ask a yes-or-no question. Return whether the answer is yes."""
         return self.ask_key(f"{question} [y]es  [n]o", "yn") == "y"
 
 

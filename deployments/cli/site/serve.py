@@ -22,7 +22,7 @@ LOCAL_NAMES = ("LOOKOUT_USER", "USER")
 
 
 def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
-    """Serve the site of a configuration until it is stopped. Raises `ConfigError` before it starts."""
+    """Serve the site of a configuration until it is stopped. Raises `ConfigError` before the site starts."""
     loaded = load_config(config)
     bound_host, bound_port = host or loaded.site.host, port or loaded.site.port or DEFAULT_SITE_PORT
     server = build_configured_site_server(loaded, bound_host, bound_port)

@@ -1,4 +1,4 @@
-"""Functions that list the planted faults that a run of the triage agent detected or missed, and other failures.
+"""Functions that list which planted faults of the triage agent a run detected or missed, and other failures.
 
 Each detected fault is listed with the reason of the grade that detected it.
 """
@@ -23,7 +23,7 @@ ASPECT_OF_FAULT: Final = {
 }
 """The aspect of a report that each fault affects."""
 MAX_LOW_RATING: Final = 2
-"""Maximum rating that counts as low: the report names the wrong area, or is worse (rubric in docs/triage.md).
+"""Maximum rating that counts as low. A report with this rating names the wrong area (rubric in docs/triage.md).
 
 A low rating of the report with a planted fault shows that Lookout detected the fault.
 """
@@ -53,7 +53,7 @@ def list_fault_outcomes(cases: Sequence[CaseResult]) -> tuple[FaultOutcome, ...]
 
 
 def list_failed_ids_without_fault(cases: Sequence[CaseResult], *, faults: bool = True) -> tuple[str, ...]:
-    """List the ids of the cases without a planted fault that are not correct or have a low rating.
+    """List the ids of cases that have no planted fault, but are not correct or have a low rating.
 
     If ``faults`` is false, the agent has no faults, so all cases are checked.
     """

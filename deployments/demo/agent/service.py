@@ -159,7 +159,7 @@ class TriageService:
 
 
 async def stream_events(job: TriageJob) -> AsyncIterator[str]:
-    """Stream a job's events, starting with the first, until the job ends. Comments keep the connection open."""
+    """Stream a job's events from the first to the last. Comment lines keep the connection open."""
     sent = 0
     while True:
         news = job.news

@@ -32,7 +32,7 @@ MIN_SHOWN_CHANCE: Final = 1e-6
 
 
 class DifferenceRow(Record):
-    """A condition of both runs, such as the commit.
+    """A condition of the two compared runs, such as the commit.
 
     ``differs`` is ``None`` if a run did not record the condition.
     """
@@ -47,7 +47,7 @@ class PairSums(Record):
     """The numbers of compared, broken and fixed cases of one severity. A severity of ``None`` means all severities.
 
     ``p_value`` is from McNemar's exact test. ``smallest_drop`` is the smallest share of broken cases that a
-    comparison detects with 80 % power. It is ``None`` if no share can be detected.
+    comparison detects with 80 % power. ``smallest_drop`` is ``None`` if no share can be detected.
     """
 
     severity: Severity | None
@@ -62,7 +62,8 @@ class PairSums(Record):
 class CompareData(Record):
     """The comparison of two runs. ``before`` or ``now`` is ``None`` if fewer than two runs exist.
 
-    ``recorded`` lists the recorded conditions that differ. It is ``None`` if one of the runs has no such record.
+    ``recorded`` lists the recorded conditions that differ. ``recorded`` is ``None`` if the conditions of one run
+    were not recorded.
     """
 
     before: RunSide | None

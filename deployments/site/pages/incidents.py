@@ -148,7 +148,10 @@ _DECISIONS: Final = (
 
 
 def build_incidents_list_page(request: PageRequest) -> Page:
-    """Build the list of all incidents. Unresolved incidents come first, then those with the highest severity."""
+    """Build the list of all incidents.
+
+    Unresolved incidents come first. In each group, the most severe incident comes first.
+    """
     site, paging = request.site, request.read_paging()
     target = request.read_and_show_choice_filter(
         "target", "Target", sorted({*site.targets, *list_incident_targets(site.store)})

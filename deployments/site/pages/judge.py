@@ -21,7 +21,7 @@ from warehouse.queries.site.overview import list_known_targets
 
 
 class JudgeData(Record):
-    """The judges of the newest ``counted`` runs, compared with people and rules, and one page of these runs.
+    """The judges of the newest ``counted`` runs, compared with people and rules, and one page of the list of runs.
 
     The figures are not reliable if fewer than ``few`` answers were reviewed.
     """

@@ -44,7 +44,7 @@ class ShownRate(Record):
 class ShownNightlyRun(Record):
     """A nightly run.
 
-    ``facts`` contains further results, and ``shortfalls`` states what was missing. Both contain sentences.
+    ``facts`` contains sentences with further results. ``shortfalls`` contains sentences about what was missing.
     """
 
     run_id: str

@@ -115,7 +115,7 @@ def _group_by_target(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
 
 @dataclass(frozen=True, slots=True)
 class _StoredState:
-    """The data of all targets in the warehouse."""
+    """The data about all targets that was read from the warehouse."""
 
     runs: Mapping[str, list[RunPoint]]
     nightly: Mapping[str, list[NightlyPoint]]

@@ -39,7 +39,7 @@ IDLE_REFRESH_S: Final = 15
 
 
 class RunsData(Record):
-    """One page of finished runs, and the runs without a report."""
+    """One page of the list of finished runs, and the runs that have no report yet."""
 
     unfinished: tuple[RunProgress, ...]
     runs: tuple[ListedRun, ...]
@@ -47,7 +47,7 @@ class RunsData(Record):
 
 
 class LiveRunData(Record):
-    """A run without a report."""
+    """The progress of a run that has no report yet."""
 
     progress: RunProgress
 

@@ -85,13 +85,10 @@ ADVICE: Final[Mapping[str, str]] = {error: row["text"] for row in _ERRORS["advic
 """Advice for each error that Slack documents for chat.postMessage and incoming webhooks."""
 TRANSIENT: Final = frozenset[str](_ERRORS["transient"])
 LAYOUT_REFUSED: Final = frozenset[str](_ERRORS["layout_refused"])
-"""Errors about the layout of a message.
-
-Lookout then sends plain text, because an alert must not be lost because of its layout.
-"""
+"""Errors about the layout of a message. After such an error, Lookout sends the alert again as plain text."""
 
 THREAD_GONE: Final = frozenset({"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"})
-"""Errors about a deleted thread. Lookout then posts the message in the channel itself."""
+"""Errors about a deleted thread. After such an error, Lookout posts the message in the channel itself."""
 UNREADABLE: Final = "unreadable"
 _CODE: Final = re.compile(r"[a-z][a-z_]{1,59}")
 
@@ -242,14 +239,14 @@ class SlackReply:
 # pyright: reportUnknownMemberType=false
 
 CONNECT_TIMEOUT_S: Final = 5.0
-"""Timeout for connecting in seconds. After this timeout, the request was certainly not sent."""
+"""Timeout for connecting in seconds. If it expires, the request was certainly not sent."""
 METADATA_EVENT: Final = "lookout_alert"
 SEARCH_MARGIN: Final = timedelta(hours=1)
 """The search for an earlier message starts this long before the alert's creation, because clocks differ."""
 SEARCH_AFTER: Final = timedelta(seconds=5)
-"""Age of an alert after which Lookout first searches for its message.
+"""If an alert is older than this, Lookout searches for its message before it posts one.
 
-A worker that died may have posted the message.
+A worker that has died may have posted the message.
 """
 
 _sdk_logger = logging.getLogger("monitors.alerts.slack.client.sdk")
@@ -257,7 +254,9 @@ _sdk_logger.setLevel(logging.WARNING)
 
 
 class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
-    """Waits as long as Slack requests, and then retries. Gives up if the wait is longer than ``max_wait_s``.
+    """Waits as long as Slack requests, and then retries the request.
+
+    It gives up if the wait is longer than ``max_wait_s``.
 
     The SDK's own handler could wait for hours.
     """
@@ -285,7 +284,7 @@ class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
         response: HttpResponse | None = None,
         error: Exception | None = None,
     ) -> None:
-        """Sleep for the number of seconds that Slack requests. The default is one second."""
+        """Sleep for the number of seconds that Slack requests. If Slack states no number, sleep for one second."""
         del request, error
         state.next_attempt_requested = True
         await asyncio.sleep(_read_retry_after_s(response))  # an earlier request would be refused
@@ -499,7 +498,7 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
 
 
 async def _refuse_redirect(*_event: object) -> None:
-    """Refuse a redirect, because the SDK would send the message to the new address."""
+    """Refuse a redirect, because otherwise the SDK would send the message to the new address."""
     raise NotifyRejected(
         "the Slack address (`slack_api_url` or the webhook) redirects, but Lookout does not follow redirects"
     )

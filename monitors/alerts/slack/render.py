@@ -42,12 +42,12 @@ BUTTONS: Final[dict[str, ActionKind]] = {
     "lookout_false_alarm": ActionKind.FALSE_ALARM,
     "lookout_add_to_gold": ActionKind.ADD_TO_GOLD,
 }
-"""The actions of buttons, by Slack's ``action_id``.
+"""The action of each button, keyed by Slack's ``action_id``.
 
 A message about several failures has only the first button.
 """
 MENU: Final = "lookout_one"
-"""The ``action_id`` of the menu beside one of several failures."""
+"""The ``action_id`` of the menu that stands beside each failure in a message about several failures."""
 
 LABELS: Final[dict[ActionKind, str]] = {
     ActionKind.ACKNOWLEDGE: "Acknowledge",
@@ -169,7 +169,7 @@ CONTEXT_CHARACTERS: Final = 2_000
 `HEADER_CHARACTERS` and `SECTION_CHARACTERS` are the maximum lengths of a header and of a section's text.
 """
 PARTS_CHARACTERS: Final = 9_000
-"""Maximum total length of all failures in characters.
+"""Maximum total length of the texts about all failures in a message, in characters.
 
 Slack refuses a message of more than about 13,000 characters (`msg_blocks_too_long`, undocumented).
 """
@@ -178,7 +178,7 @@ LINKS_CHARACTERS: Final = 1_500
 URL_CHARACTERS: Final = 1_000
 MIN_QUOTE_CHARACTERS: Final = 80
 MAX_MARKS_SHOWN: Final = 6
-"""Maximum number of operator actions that a message shows. The newest action is last."""
+"""Maximum number of operator actions that a message shows. The newest actions are shown."""
 
 _ADDRESS: Final = re.compile(r"https?://[^\s|<>]+")
 
@@ -253,7 +253,7 @@ def build_header(text: str) -> Block:
 
 
 def build_section(text: str) -> Block:
-    """Build a paragraph of ``mrkdwn``. The text must already be safe.
+    """Build a paragraph of ``mrkdwn``. ``text`` must already be escaped for Slack.
 
     ``verbatim`` prevents Slack from turning addresses and names into links.
     """
@@ -264,7 +264,7 @@ def build_section(text: str) -> Block:
 
 
 def build_context(text: str) -> Block:
-    """Build a small grey line of ``mrkdwn``. The text must already be safe."""
+    """Build a small grey line of ``mrkdwn``. ``text`` must already be escaped for Slack."""
     shown = truncate_escaped_text(text, CONTEXT_CHARACTERS)
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": shown, "verbatim": True}]}
 

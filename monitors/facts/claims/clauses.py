@@ -79,14 +79,14 @@ _ABBREVIATIONS: Final = split_into_word_keys(
     "mr mrs ms dr st no nr approx ca e g i a p m tel incl excl max min rs vs bzw inkl z b d h u str"
 )
 _QUOTATION: Final = re.compile(r'["“«][^"“”«»\n]{1,300}[.?!]["”»],')
-"""A quotation inside a sentence that continues after it: The answer to "Is it free?", is yes."""
+"""A quotation inside a sentence that continues after the quotation: The answer to "Is it free?", is yes."""
 _UNITS_TOO: Final = frozenset({"m", "h", "g", "min", "max"})
 """Abbreviations that can also end a sentence: "a clearance of 1.95 m. Vans …"."""
 _ANAPHORS: Final = split_into_word_keys("it it's its this that that's they these those yeh ye यह ये")
 _OTHERS: Final = frozenset({"other", "some", "many", "most", "andere", "autres", "otros"})
-"""Words such as "other". A clause that begins with "other clinics" is about other things.
+"""Words such as "other".
 
-The clause must begin with one of these words and a plural.
+A clause that begins with one of these words and a plural ("other clinics") is about other things.
 """
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
 _HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t]+")
@@ -122,12 +122,12 @@ def extract_content_stems_and_numbers(tokens: Sequence[Token], figures: Sequence
 
 
 def format_figures_as_words(figures: Sequence[Figure]) -> Words:
-    """Return figures as words, for the comparison with content words."""
+    """Return a term such as ``=24 months`` for each figure, for the comparison with content words."""
     return frozenset(f"={describe_figure(figure)}" for figure in figures)
 
 
 def _format_bare_number_as_word(figure: Figure) -> str:
-    """Return a bare number as a word, because it may be part of a name ("a child of six", "Route 66")."""
+    """Return a term such as ``#66`` for a number that may be part of a name ("Route 66"), or an empty text."""
     bare = figure.kind is FigureKind.NUMBER and figure.high is None
     return f"#{figure.low.value.normalize()}" if bare else f"#{figure.code}" if figure.code else ""
 
@@ -317,7 +317,7 @@ class _Builder:
         return self.collect_content_words(line.first, line.after)
 
     def _count_table_rows(self, lines: Sequence[_Line], at: int) -> int:
-        """Count the lines from ``at`` on that are rows of one table, with bars or the same number of dashes."""
+        """Count the lines from ``at`` on that are rows of one table: all have bars, or equally many dashes."""
         count = 0
         while at + count < len(lines) and self._count_bars(lines[at + count]) >= 2:  # noqa: PLR2004 - two cells have a bar between
             count += 1
@@ -452,7 +452,7 @@ class _Builder:
         return comma is not None and bool(self.find_figures(first, comma))
 
     def _iterate_cuts_between_figures(self, first: int, after: int, hard: Sequence[int]) -> Iterator[int]:
-        """Yield the tokens where a new clause begins, because the sentence has two figures of one kind."""
+        """Yield the tokens where a new clause begins, because two figures of one kind are in the sentence."""
         last: dict[str, Figure] = {}
         for figure in self.find_figures(first, after):
             kind = f"{figure.kind} {figure.low.unit}" if figure.kind is FigureKind.QUANTITY else figure.kind
@@ -510,7 +510,7 @@ class _Builder:
         return replace(figure, kind=FigureKind.MONEY, low=low)
 
     def _is_retraction_of_figure(self, first: int, clause: Clause) -> bool:
-        """Return whether a figure shortly precedes a word such as "sorry", and a figure of its kind follows."""
+        """Return whether a word such as "sorry" is between a nearby figure and a later figure of its kind."""
         sentences = {clause.sentence, clause.sentence - 1}
         near = [neighbour for neighbour in self.clauses if neighbour.sentence in sentences]
         before = {figure.kind for neighbour in near for figure in neighbour.figures if figure.first < first}

@@ -39,7 +39,7 @@ class Likeness(StrEnum):
 
     @property
     def has_number_with_other_meaning(self) -> bool:
-        """Return whether the figure has the number of the gold, but another unit, rate, bound or sign."""
+        """Return whether the figure has the number of the gold, but with another unit, rate, bound or sign."""
         return self in {Likeness.OTHER_UNIT, Likeness.OTHER_PER, Likeness.OTHER_BOUND, Likeness.OTHER_SIGN}
 
 
@@ -47,7 +47,7 @@ class Likeness(StrEnum):
 class Leeway:
     """How exactly a reply must repeat the figures of a gold.
 
-    ``tolerance`` is the permitted relative difference. ``currency`` is the currency of amounts that name none.
+    ``tolerance`` is the permitted relative difference. ``currency`` is assumed for amounts without a currency.
     """
 
     month_is_30_days: bool = False
@@ -113,7 +113,7 @@ _HOURS: Final = 24
 
 
 def _compare_codes(gold: Figure, reply: Figure) -> Likeness:
-    """Compare two identifiers by their letters and digits. Two identifiers of one form must be equal."""
+    """Compare two identifiers by their letters and digits. Identifiers of the same form must be equal."""
     if (
         gold.kind is FigureKind.IDENTIFIER
         and reply.kind is FigureKind.NUMBER
@@ -234,7 +234,7 @@ def _list_periods_per_year(figure: Figure) -> Iterable[int]:
 
 
 _ROUNDED: Final = Decimal("0.02")
-"""Maximum relative difference of a converted figure, because it may be rounded: 5 ft for 1.5 m."""
+"""Maximum relative difference between a figure and its conversion, which may be rounded: 5 ft for 1.5 m."""
 
 
 def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
@@ -280,7 +280,7 @@ def _has_same_number_other_unit(gold: Figure, reply: Figure) -> bool:
 def _has_same_number_other_time_unit_or_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
     """Return whether the reply has the number of the gold with another unit of time or in another currency.
 
-    For a gold of "2 years", this is "2 months".
+    For example, the gold is "2 years" and the reply has "2 months".
     """
     if gold.kind is not reply.kind:
         return False
@@ -341,7 +341,7 @@ def _is_between(value: QuantityReading, low: QuantityReading, high: QuantityRead
 
 
 def to_comparable_size(reading: QuantityReading) -> Decimal:
-    """Return the size of a reading: days for a duration (a month counts 30), else the value in its base unit."""
+    """Return the size of a reading: the days of a duration (30 for a month), or else the value in the base unit."""
     return reading.months * 30 + reading.days if reading.kind is FactKind.DURATION else reading.value
 
 

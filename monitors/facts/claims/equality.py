@@ -32,8 +32,8 @@ def compare_readings(
 ) -> Match:
     """Compare two quantities by kind and value.
 
-    ``currency`` is the currency of an amount that has none. A number such as 6.000 may be 6 or 6000: compared with
-    either of these values, the result is at least `VAGUE`.
+    ``currency`` is assumed for an amount without a currency. A number such as 6.000 may be 6 or 6000. If one of
+    these values is equal to the other quantity, the result is at least `VAGUE`.
     """
     match = _compare_by_kind(gold, reply, month_is_30_days=month_is_30_days, tolerance=tolerance, currency=currency)
     if match is not Match.DIFFERENT or (gold.other_value is None and reply.other_value is None):
@@ -178,7 +178,7 @@ With fewer decimals, it may be exact: 1.5 % is not 1.52 %.
 """
 
 _ROUNDED_FROM = 10_000
-"""The smallest value for which a reply may have a rounded number."""
+"""The smallest absolute value of a gold that a reply may round."""
 
 
 def _to_match(same: bool) -> Match:
@@ -214,7 +214,7 @@ def _count_days(reading: QuantityReading) -> Decimal:
 
 
 def _are_equal_whole_years(first: QuantityReading, second: QuantityReading) -> bool:
-    """Return whether two durations are the same number of whole years: one in months, one in days (365 a year)."""
+    """Return whether two durations are equal whole years: the first in months, the second in days (365 a year)."""
     years, rest = EXACT.divmod(first.months, Decimal(12))
     return (
         rest == 0 and years > 0 and first.days == 0 and second.months == 0 and second.days == years * DAYS_PER_YEAR
@@ -224,7 +224,7 @@ def _are_equal_whole_years(first: QuantityReading, second: QuantityReading) -> b
 def _compare_across_kinds(
     gold: QuantityReading, reply: QuantityReading, tolerance: Decimal, currency: str | None
 ) -> Match:
-    """Compare a number without a unit with a number that has a unit. Unequal values are not comparable.
+    """Compare a number without a unit with a number that has a unit. Different values are rarely comparable.
 
     If the gold is money and its currency is not ``currency``, an equal number without a unit is only `VAGUE`.
     """

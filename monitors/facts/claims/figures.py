@@ -63,7 +63,7 @@ class Figure:
     said_free: bool = False
     """Whether the value is written as "free", "costs nothing" or "half"."""
     said_often: bool = False
-    """Whether the value is written as "once" or "twice". It counts only if the question asks how often."""
+    """Whether the value is written as "once" or "twice". This counts only if the question asks how often."""
 
     @property
     def is_year(self) -> bool:
@@ -432,7 +432,7 @@ _BOUNDS_BEHIND: Final = {
 }  # fmt: skip
 _BOUNDS_AFTER_AND: Final = split_into_word_keys("above over up under below")
 _MAX_BOUND_DISTANCE: Final = 4
-"""Maximum number of words after a figure within which "or more" makes the figure a bound."""
+"""Maximum number of words after a figure that are searched for "or more", which makes the figure a bound."""
 
 
 def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
@@ -460,7 +460,10 @@ _PER: Final = frozenset({"per", "प्रति", "prati", "/"})
 _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
 _TIMES: Final = frozenset({"times", "time", "baar", "bar", "बार", "mal\0", "fois\0", "veces\0"})
-"""Words between a number and its rate: "3 times a day". ``\\0`` ends a word without a translation."""
+"""Words between a number and its rate: "3 times a day".
+
+``\\0`` is added to words that are not translated to English.
+"""
 _ARTICLES_AS_PER: Final = frozenset({"le", "la", "el", "l"})
 _GERMAN_PER: Final = frozenset({"im", "am"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})

@@ -65,7 +65,7 @@ _MAX_ABBREVIATION: Final = 3
 
 @lru_cache(maxsize=256)
 def extract_phrase_keys(text: str) -> tuple[str, ...]:
-    """Return the words of a phrase that the reply must contain: without articles and words in brackets."""
+    """Return the words that a reply must contain for a phrase: all except articles and words in brackets."""
     tokens = _tokenise_words(_ASIDE.sub(" ", text)) or _tokenise_words(text)
     letters = {
         token.start for before, token in pairwise(tokens) if before.kind == NUMERAL and before.end == token.start
@@ -122,7 +122,7 @@ def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]
 
 
 def to_comparable_word(token: Token) -> str:
-    """Return the word of a token as it is written, without accents, for the comparison of phrases."""
+    """Return the written word of a token, without accents, for the comparison of phrases."""
     if token.kind != WORD:
         return token.key
     return (
@@ -284,7 +284,7 @@ _MAX_NAMES: Final = 2
 
 
 def _find_name_after_other_words(tokens: Sequence[Token], low: int, high: int, known: Words) -> str:
-    """Return the last name in a part of a text, if other words precede it and it is not denied."""
+    """Return the name nearest to the end of a text part, if other words precede the name and do not deny it."""
     first = high
     while first > low and not _is_other_name(tokens[first - 1], known):
         first -= 1
@@ -499,7 +499,7 @@ def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Wo
 
 
 def _has_full_name_outside_question(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
-    """Return whether a full name (two adjacent names) is in this part of the text, but not in the question."""
+    """Return whether a full name (two adjacent names) is in this part of the text but not in the question."""
     names = [_may_be_name(tokens[at]) and STEMS[tokens[at].key] not in asked for at in range(low, high)]
     return any(map(all, pairwise(names)))
 
@@ -538,7 +538,7 @@ def _list_segment_token_ranges(passage: Passage) -> list[tuple[int, int]]:
 
 
 def _is_joint(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a word such as "and" joins two parts of a text. Return False in "Ron and his band"."""
+    """Return whether a word such as "and" joins two parts of a text. The "and" in "Ron and his band" does not."""
     following = tokens[at + 1].key if at + 1 < len(tokens) else ""
     return tokens[at].key in _JOINTS and following not in {"his", "her", "their"}
 
@@ -601,7 +601,7 @@ def _may_other_person_be_answer(
 def _is_clause_about_other_thing(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words) -> bool:
     """Return whether the clause names a thing that the question does not name.
 
-    Another clause must contain words of the question that are missing in this clause.
+    This counts only if another clause contains words of the question that are missing in this clause.
     """
     tokens = passage.scan.reader.tokens
     first, after = place

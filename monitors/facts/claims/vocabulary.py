@@ -85,7 +85,7 @@ PHRASES: Final = _load_marked_phrases()
 LIGHT: Final = frozenset(_to_keys(" ".join(_TABLES["light"].values())))
 """Function words and other words that do not describe the subject of a figure, such as "the" and "many"."""
 PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for key in _to_keys(words)}
-"""The period that each word contains, keyed by the lookup key of the word: ``year`` for "annual"."""
+"""The period that each word means, keyed by the lookup key of the word: ``year`` for "annual"."""
 
 COUNTED: Final = frozenset(_TABLES["per"]["counted"].split())
 """Stems of things that a rate can count, such as "person" in "per person" and "item" in "per item".
@@ -103,7 +103,7 @@ _MAX_CACHE: Final = 50_000
 class _Stems(dict[str, str]):
     """A cache that maps the lookup key of a word to its stem.
 
-    A stem is computed on first use. A cache that is too large is cleared.
+    A stem is computed on first use. The cache is cleared when it becomes too large.
     """
 
     def __missing__(self, key: str) -> str:
@@ -146,7 +146,7 @@ STEMS: Final[Mapping[str, str]] = _Stems()
 
 RISES: Final = frozenset(STEMS[key] for key in _to_keys(_TABLES["directions"]["up"]))
 FALLS: Final = frozenset(STEMS[key] for key in _to_keys(_TABLES["directions"]["down"]))
-"""Stems of words for a change or a difference upwards (`RISES`) and downwards (`FALLS`)."""
+"""Stems of words for an upward (`RISES`) or downward (`FALLS`) change or difference."""
 
 
 def _load_opposites_and_sides() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
@@ -161,7 +161,7 @@ def _load_opposites_and_sides() -> tuple[dict[str, frozenset[str]], dict[str, fr
 
 
 OPPOSITES, SIDES = _load_opposites_and_sides()
-"""For each stem, its opposites and its synonyms. For "before", these are "after" and "prior"."""
+"""For each stem, its opposites and its synonyms: for example, "after" and "prior" for "before"."""
 
 
 def find_opposite_pair(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, str] | None:

@@ -91,7 +91,7 @@ class Disclosure(Record):
 
 
 HIDDEN = "￼"
-"""Placeholder for a masked part of a text (U+FFFC, the object replacement character). No rule matches it."""
+"""Placeholder for a masked part of a text (U+FFFC, the object replacement character). No rule matches U+FFFC."""
 
 # The digit 0 of each decimal block of Unicode 15 in everyday use. Its nine other digits follow it.
 _ZEROS = (
@@ -128,7 +128,8 @@ Two separate scans take a fifth of the time of one scan for all characters.
 class View(NamedTuple):
     """The normalized text that the rules read.
 
-    ``offsets`` has the offset of each character in the original text. It is empty if no character moved.
+    ``offsets[i]`` is the offset in the original text of character ``i``. ``offsets`` is empty if no character
+    moved.
     """
 
     text: str
@@ -157,7 +158,7 @@ def build_normalised_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> 
 def _find_replacements(
     folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: bool
 ) -> list[tuple[int, int, str]]:
-    """Return the parts to replace and their replacements. If two parts overlap, the hidden part wins."""
+    """Return the parts to replace, each with its replacement. Hidden parts win over other parts."""
     drops = [match.span() for match in _INVISIBLE.finditer(folded)] if unusual else []
     if "**" in folded or "`" in folded:
         drops += [match.span() for match in _MARKS.finditer(folded)]
@@ -196,7 +197,7 @@ class Context(StrEnum):
 
     NONE = "none"
     ORDER = "order"
-    """The number of a thing, such as an order, an invoice, a parcel, a time stamp or a part."""
+    """The number of a thing, such as an order, an invoice, a parcel, a time stamp or a spare part."""
     MONEY = "money"
     PHONE = "phone"
     EUROPEAN_PHONE = "european_phone"
@@ -302,7 +303,7 @@ class ContextLexicon:
         return self._find_context_words(0, len(self._text))
 
     def _find_context_words(self, start: int, end: int) -> tuple[list[int], list[Context]]:
-        """Return the end of each context word from ``start`` to ``end``, and the context of each word."""
+        """Return the end offsets and the contexts of the context words between ``start`` and ``end``."""
         ends: list[int] = []
         contexts: list[Context] = []
         for match in _WORD.finditer(self._text, start, end):
@@ -436,14 +437,14 @@ class DisclosureText:
     def find_adjacent_characters(self, start: int, end: int) -> tuple[str, str]:
         """Return the character before ``start`` and the character at ``end``.
 
-        A character outside the text is empty.
+        For a position outside the text, the result has an empty string.
         """
         return self.text[max(0, start - 1) : start], self.text[end : end + 1]
 
     def has_letter_beside(self, start: int, end: int) -> bool:
-        """Return whether a letter directly precedes or follows a part of the text.
+        """Return whether a letter directly precedes or follows a span of the text.
 
-        This is the case in a hash or a part number.
+        This is the case in a hash or a product number.
         """
         before, after = self.find_adjacent_characters(start, end)
         return before.isalpha() or after.isalpha()

@@ -136,7 +136,7 @@ def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) 
 
 
 def _rate_contact(reading: DisclosureText, candidate: DisclosureCandidate) -> DisclosureCandidate:
-    """Return a telephone number or mailbox with its strength, which depends on whether a company owns it."""
+    """Rate a telephone number or e-mail address. A company's own contact gets the strength `CONTACT`."""
     is_company = is_company_contact_if_known(reading, candidate.start, candidate.end)
     if is_company:
         return candidate._replace(strength=Strength.CONTACT)
@@ -152,13 +152,16 @@ _OWN = re.compile(
 )
 """A word for the owner ("your", "her") and all text after it. This text must not contain an e-mail address."""
 _OWN_REACH = 40
-"""Maximum number of characters between a mailbox and the word for its owner (`_OWN`)."""
+"""Maximum number of characters between an e-mail address and the word for its owner (`_OWN`)."""
 
 
 _BUSINESS_NUMBERS = frozenset({DisclosureKind.TAX_ID, DisclosureKind.GSTIN})
 _MAX_WORDS_BEFORE = 8
 _GSTIN_OF_COMPANY = re.compile(r"\d{2}[A-Z]{3}[CGL][A-Z]\d{4}[A-Z]")
-"""The GSTIN of a company or an authority. The fourth letter of the PAN in it is C (company), G or L (authority)."""
+"""The GSTIN of a company or an authority.
+
+A GSTIN contains a PAN, whose fourth letter is C (company), G or L (authority).
+"""
 
 
 def _is_company_tax_number(reading: DisclosureText, candidate: DisclosureCandidate) -> bool:
@@ -209,7 +212,7 @@ def _apply_rules(
 
 
 def _resolve_overlaps(candidates: list[DisclosureCandidate], length: int) -> list[DisclosureCandidate]:
-    """Remove overlaps. The stronger candidate wins; the weaker candidate is cut to its remaining text."""
+    """Remove overlaps. The stronger candidate wins; the weaker one keeps only its text outside the overlap."""
     taken = bytearray(length)
     left: list[DisclosureCandidate] = []
     for candidate in sorted(candidates, key=lambda c: (-c.strength, _RANK[c.kind], c.start - c.end, c.start)):
@@ -222,7 +225,7 @@ def _resolve_overlaps(candidates: list[DisclosureCandidate], length: int) -> lis
 
 
 def _find_free_spans(taken: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the spans between ``start`` and ``end`` that are not taken."""
+    """Yield the spans between ``start`` and ``end`` that no other candidate has taken."""
     at = start
     while at < end:
         first = taken.find(0, at, end)

@@ -201,8 +201,8 @@ _LETTER = re.compile("[A-Za-z]")
 _SAYING = ("licen", "dl ", "passport", "लाइसेंस", "पासपोर्ट")
 """Parts of words for licences and passports.
 
-Some forms of codes are not distinctive. Codes of these forms are searched only in a text with one of these words. A
-vehicle number is also found if it is the whole text.
+Codes whose form is not distinctive are searched only in a text with one of these words. A vehicle number is also
+found if it is the whole text.
 """
 _BARE_FORM_REACH = 20
 """Maximum number of characters between a context word and a code whose form is not distinctive.
@@ -395,7 +395,7 @@ _FORMS = (
 )
 """For each form of number, its kind, its pattern and its label words.
 
-The pattern matches the label and the number. It is searched only if the text contains one of the label words.
+The pattern matches the label and the number, and is searched only if the text contains one of the label words.
 """
 # "account number of the other customer is 0012 3456 7890": with words in between, the number has at least 8 digits.
 _FAR_ACCOUNT = re.compile(r"(?<![\w.])(?=(\d(?:[ -]?\d){7,19}(?![\w])))")
@@ -405,7 +405,7 @@ _DIGIT = re.compile(r"\d")
 def find_account_and_policy_numbers(
     reading: DisclosureText, account_patterns: Sequence[re.Pattern[str]]
 ) -> Iterator[DisclosureCandidate]:
-    """Find numbers of accounts, policies, customers, members and claims after the words for them.
+    """Find numbers of accounts, policies, customers, members and claims by the label before the number.
 
     A number has at least five digits. ``account_patterns`` are the target's own patterns: every match is an account
     number, regardless of the words before it.

@@ -145,7 +145,7 @@ def _find_value_after(
 
 
 def _find_value_end(reading: DisclosureText, first: int, identifier: _Identifier) -> int | None:
-    """Return the index of the word after the value that begins with word ``first``.
+    """Return the index of the word after the value that begins at word number ``first``.
 
     Return ``None`` if no value begins there.
     """

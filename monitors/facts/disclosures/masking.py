@@ -96,15 +96,15 @@ def mask(
 
     - run ids, and labels that an earlier masking left in the text;
     - the spans ``safe``;
-    - names and contacts that are in ``suite``, the values of the texts of a suite;
-    - the company's own contacts. With ``strict`` (for texts that the public reads), they are masked.
+    - names, telephone numbers and street addresses that occur in ``suite``, the texts of a suite;
+    - the company's own contacts, unless ``strict`` is True (for texts that the public reads).
 
     ``build_replacement`` gets the kind and the text of a disclosure and returns its replacement. ``find_more``
     searches the text between the disclosures for values that the rules do not know.
 
-    A masked value can expose the text beside it. Therefore, the text is searched again until there is nothing new.
-    Usually two searches are enough. After twelve searches, the whole text is replaced with `WITHHELD`. In a text
-    longer than `MAX_TEXT_LENGTH` the two ends are masked and the middle is withheld.
+    After a value is masked, the rules may recognise the text beside it. Therefore, the text is searched again until
+    there is nothing new. Usually two searches are enough. After twelve searches, the whole text is replaced with
+    `WITHHELD`. In a text longer than `MAX_TEXT_LENGTH` the two ends are masked and the middle is withheld.
     """
     min_strength = Strength.CONTACT if strict else Strength.WEAK
 

@@ -169,7 +169,7 @@ def _read_name_before(reading: DisclosureText, last: int, *, max_words: int = _M
 
 
 def _is_author_or_artist(reading: DisclosureText, name: _Name) -> bool:
-    """Return whether the name is the name of an author or artist, because a word for their works is beside it."""
+    """Return whether a name belongs to an author or artist: a word for a work ("novel") is beside the name."""
     words, starts, _ = reading.words_of_text
     first = bisect_left(starts, name.start)
     for _ in range(_MAX_TITLES):
@@ -304,7 +304,7 @@ def _read_name_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name |
 def _is_possibly_german_phrase(words: list[str], phrase: CuePhrase) -> bool:
     """Return whether the phrase may be German.
 
-    In German, a capitalised word may be a noun, because German capitalises all nouns.
+    A capitalised word beside a German phrase may be an ordinary noun, because German capitalises all nouns.
     """
     return (
         words[phrase.end - 1].endswith(("er", "in", "de", "glied", "ast", "arzt", "kontakt", "barn"))

@@ -76,7 +76,10 @@ _TOLL_FREE = re.compile(
     r"|(?:0033)?0?80[05]\d{6}|(?:0034|34)?90[0-2]\d{6}"
 )
 _BRITISH_COMPANY = re.compile(r"(?:\+44 ?|0)(?:3\d\d|84\d|87\d) \d{3} \d{4}")
-"""British numbers of organisations, in British spacing: 0345 600 1180. Halle in Germany also has the code 0345."""
+"""British numbers of organisations: 0345 600 1180.
+
+The numbers must have British spacing, because 0345 is also the code of Halle in Germany.
+"""
 _YEAR_AND_NUMBER = re.compile(r"(?:19|20)\d\d/\d{2,6}")
 """A year and a number with a slash between them, as in a shelf mark: 2026/114. It is not a telephone number."""
 _MOBILE = re.compile(r"0(?:1[567]\d[ /\-]?|[67](?=[ .]\d\d[ .]))")
@@ -187,7 +190,7 @@ _COUNTING = "0123456789012345678909876543210"
 def find_dictated_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find numbers that are dictated: at least seven digits in words, or at least ten separate digits.
 
-    The kind of a number follows from the words before it or from its check digit.
+    The words before a number, or its check digit, decide its kind.
     """
     for match in reading.iterate_matches_near_digits(_DIGIT_BY_DIGIT, _MIN_SPACED_DIGITS):
         characters = "".join(filter(str.isalnum, match[0])).upper()

@@ -107,7 +107,7 @@ THING, PASSWORD, BIRTH = "thing", "password", "birth"
 IDENTIFIER: Final = "identifier "
 """The prefix of the topics for identifiers.
 
-After the prefix, a topic has the index of the identifier in `labels.toml`.
+The index of the identifier in `labels.toml` follows the prefix.
 """
 NAME_TOPICS: Final = (
     "title",

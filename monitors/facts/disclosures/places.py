@@ -32,7 +32,7 @@ _MIN_LONG_NUMBER: Final = 5
 _MAX_ABBREVIATION: Final = 2
 _MAX_ADDRESS_LENGTH: Final = 130
 _CUE_REACH: Final = 90
-"""Maximum number of characters between a contact and a word before it that shows the owner."""
+"""Maximum number of characters between a contact and an earlier word that shows the owner."""
 
 _CAPITAL_WORD: Final = r"[A-ZÄÖÜÀ-Þ][\w\-]*"
 _CITY: Final = (

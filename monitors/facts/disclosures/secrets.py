@@ -62,14 +62,14 @@ _ANY_HOST, _THIS_HOST = "::", "::1"
 _BESIDE = " \t\n\"'`([<>)],;."
 _GROUPS = 8
 _MIN_LONG_GROUP_DIGITS = 3
-"""Minimum number of hexadecimal digits of a group in an IPv6 address that counts as a long group.
+"""A group of an IPv6 address counts as long if it has at least this many hexadecimal digits.
 
 The groups of a fingerprint or a MAC address have two digits, so they are not long.
 """
 _TELLING_OCTET = 100
-"""Minimum value of the largest number in an IP address.
+"""Minimum value of the largest number in an IP address that is more than weak evidence.
 
-If all four numbers are smaller, they may be a version ("2.2.27.6"). 98 % of random IP addresses have such a number.
+Four smaller numbers may be a version ("2.2.27.6"). 98 % of random IP addresses reach this value.
 """
 
 

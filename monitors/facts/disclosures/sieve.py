@@ -182,9 +182,10 @@ _has_context_word = _build_matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS}
 
 
 def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> bool:
-    """Return False only if the rules find no disclosure in the text or in any of its lines.
+    """Return whether a text may contain a disclosure.
 
-    ``account_patterns`` are the target's own patterns, as for `find_disclosures`.
+    If the result is False, the rules find no disclosure in the text or in any of its lines. ``account_patterns``
+    are the target's own patterns, as for `find_disclosures`.
     """
     if not _can_regex_engine_search(text) or _is_unreadable(text):
         return True
@@ -195,7 +196,7 @@ def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> b
 
 
 def has_possible_disclosure(texts: Sequence[str], account_patterns: Sequence[str] = ()) -> bool:
-    """Return whether any of the texts may contain a disclosure. All texts are tested in one pass."""
+    """Return whether any of the texts may contain a disclosure. If possible, all texts are tested in one pass."""
     whole = "\n".join(texts)
     if account_patterns or not _can_regex_engine_search(whole) or _is_marked(whole) or _has_disclosure_form(whole):
         return any(is_possible_disclosure(text, account_patterns) for text in texts)
@@ -208,7 +209,7 @@ def has_possible_disclosure(texts: Sequence[str], account_patterns: Sequence[str
 
 
 def _can_regex_engine_search(text: str) -> bool:
-    """Return whether the engine accepts the text: it has no lone surrogates and is not too long."""
+    """Return whether Rust's regex engine accepts the text: it has no lone surrogates and is not too long."""
     return len(text) <= MAX_TEXT_LENGTH and (text.isascii() or _is_unicode(text))
 
 

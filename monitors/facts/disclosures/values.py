@@ -16,7 +16,7 @@ from monitors.facts.disclosures.labelled import build_date_key, read_spoken_digi
 from monitors.facts.disclosures.phrases import PLACES, list_words
 
 _MIN_SHARED_CHARACTERS: Final = 5
-"""Minimum number of characters of a value that is searched inside the texts.
+"""Minimum number of characters of a value that may be only a part of a known text.
 
 A shorter value must be equal to a whole text.
 """
@@ -49,7 +49,7 @@ def convert_to_one_spelling(kind: DisclosureKind, text: str) -> str:
 
 
 class KnownValues:
-    """The texts in which values are searched, for example the texts of a suite."""
+    """Texts that are searched for values, for example the texts of a suite."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = tuple(texts)

@@ -49,7 +49,7 @@ _OF_HOURS: Final = re.compile(
     r"\b(?:(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?|daily|open|hours|opening)\b[^.!?\n\d]{0,24}$",
     re.IGNORECASE,
 )
-"""Words before two numbers such as 8.30 which show that these numbers are times of day.
+"""Words that show that the two numbers after them, such as 8.30, are times of day.
 
 An example is "Monday to Thursday, 8.30 to 15.30".
 """
@@ -144,7 +144,7 @@ _FIRST_OF_NIGHT = 6
 
 
 ALWAYS: Final = "24/7"
-"""The value of a time of day that means "always open". Its minutes are the minutes of a whole day."""
+"""The ``date`` of a time of day that means "always open". Its ``value`` is the number of minutes in a day."""
 
 
 class _ClockTime(NamedTuple):
@@ -217,7 +217,7 @@ def _has_possible_time_mark_at(reader: NumberReader, behind: int) -> bool:
 
 
 def _has_two_digits_after_point(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Return whether a number has two digits after a point, and may be the first of two hours: 8.30 to 15.30."""
+    """Return whether a number has two digits after a point, and may begin a range of hours: 8.30 to 15.30."""
     text = reader.token(reading.first).text
     return reading.kind is FactKind.NUMBER and reading.first == reading.last and text[-3:-2] == "."
 
@@ -324,7 +324,7 @@ def _is_time_without_mark(match: re.Match[str], text: str) -> bool:
 
 _AT_ABROAD: Final = re.compile(r"(?:\bà|\bdès|\bvers|\bavant|\baprès|jusqu'à|\bde|\bentre|\bet)\s$", re.IGNORECASE)
 _MIN_TIME_HOUR: Final = 5
-"""The first hour of French times such as ``16 h 30`` that is a time even without a preposition.
+"""The first hour for which a French time such as ``16 h 30`` is a time even without a preposition.
 
 Smaller hours may be durations.
 """

@@ -31,7 +31,7 @@ _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _LAST_DAY = 31
 _MONTHS_A_YEAR = 12
 _PIVOT = 69
-"""The first two-digit year that belongs to the last century, as in POSIX: 69 is 1969, and 68 is 2068."""
+"""The first two-digit year that is a year of the 1900s, as in POSIX: 69 is 1969, and 68 is 2068."""
 
 
 class Day(NamedTuple):

@@ -25,7 +25,7 @@ from monitors.facts.text import NUMERAL, SIGN, WORD, split_into_word_keys
 _COMMON_FRACTIONS = frozenset((Decimal(above), Decimal(below)) for above, below in ((1, 2), (1, 3), (1, 4), (3, 4)))
 
 _MAX_WORDS = 12
-"""Maximum number of number words between a currency and the end of its amount."""
+"""Maximum number of tokens between a currency and the end of its amount."""
 
 _GOES_ON = split_into_word_keys(
     "is are was were will shall can may must has have per only for in to at as on by from with or and if a an each "
@@ -172,7 +172,7 @@ class GroupReader(Lookup):
         return Group(word.value, at + 1)
 
     def _is_continued_after_and(self, at: int) -> bool:
-        """Return whether "and" continues a number, because a unit follows directly (``twenty and four hours``)."""
+        """Return whether "and" continues a number: a unit follows the next word (``twenty and four hours``)."""
         joined = self.part(at + 1) is NumberPart.AND and self.token(at - 1).key != "between"
         return joined and self.token(at + 3).key in self._units
 
@@ -376,7 +376,7 @@ class ScaleReader(GroupReader):
     def _is_part_of_number(self, group: Group, scale: Decimal, limit: Decimal, at: int) -> bool:
         """Return whether a group belongs to the number before it.
 
-        It belongs to this number if it is smaller and not a separate number.
+        The group must be smaller than the last scale of this number, and must not be a separate number.
         """
         if (
             group.year

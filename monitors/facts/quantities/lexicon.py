@@ -46,7 +46,7 @@ WEEKDAYS = {
     )
     for name in names.split()
 }  # fmt: skip
-"""The number of each weekday, by its name. Monday is 0."""
+"""The number of each weekday (Monday is 0), keyed by the name of the weekday."""
 
 IN_YEAR = frozenset({"में", "के", "की", "का", "me", "mein", "ke", "ki"})
 """Hindi words between a year and the day after it: the में in 2020 में 28 जून."""
@@ -96,7 +96,7 @@ class NumberWord(NamedTuple):
 _DATA: dict[str, Any] = tomllib.loads((Path(__file__).parent / "numbers.toml").read_text(encoding="utf-8"))
 _EXTRA: dict[str, Any] = _DATA.pop("extra")
 _TABLES: dict[str, dict[str, dict[str, str]]] = _DATA
-"""Number words by language and section. If two tables have the same spelling, the later table wins."""
+"""Number words by language and section. If two tables contain the same word, the later table wins."""
 _TRANSLITERATED = split_into_word_keys(_EXTRA["transliterated"])
 DIGIT_ORDINAL_ENDINGS = frozenset(_EXTRA["digit_ordinal_endings"].split())
 """Endings that turn the digits before them into an ordinal: 2रा, 90वी."""

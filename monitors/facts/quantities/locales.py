@@ -52,7 +52,7 @@ class Locale(NamedTuple):
     mark: DecimalMark | None = None
     """The decimal mark. ``None`` means the notation of English and Hindi.
 
-    In this notation, a comma separates groups of digits. A point is the decimal mark or separates groups.
+    In this notation, a comma separates groups of digits. A point is the decimal mark, or it separates groups.
     """
     currency: str | None = None
     speech: str = ""
@@ -145,7 +145,7 @@ _ONE_MARK = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 
 
 def convert_decimal_commas(tokens: Sequence[Token], writing: Writing) -> list[Token]:
-    """Rewrite numerals with a decimal comma in English notation."""
+    """Convert numerals that have a decimal comma to English notation."""
     if not writing.comma:
         return list(tokens)
     return [
@@ -155,7 +155,7 @@ def convert_decimal_commas(tokens: Sequence[Token], writing: Writing) -> list[To
 
 
 def _convert_decimal_comma(token: Token) -> Token:
-    """Rewrite a numeral with a decimal comma: ``6.000`` is six thousand and ``6,000`` is six."""
+    """Convert a numeral to English notation: ``6.000`` becomes ``6000``, and ``6,000`` becomes ``6.000``."""
     text = token.text
     if _ONE_MARK.fullmatch(text):
         text = text.replace(".", "") if "." in text else text.replace(",", ".")

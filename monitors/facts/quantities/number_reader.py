@@ -40,7 +40,7 @@ def apply_power(lookup: Lookup, value: Decimal, at: int) -> tuple[Decimal, int]:
 
 
 def _read_exponent(lookup: Lookup, at: int) -> tuple[int, int] | None:
-    """Read signs and digits without spaces as an exponent. If there are two signs, the second sign counts."""
+    """Read an exponent: signs and digits without spaces between them. If there are two signs, the second counts."""
     negative = False
     for place in range(at, at + 3):
         token = lookup.token(place)
@@ -163,7 +163,8 @@ class NumberReader(ScaleReader):
     def _read_fraction_in_words(self, at: int) -> Group | None:
         """Read a fraction such as "a half", "two thirds" or "one over two".
 
-        The group of "a half" is marked as ``numeral``, because a scale can multiply it: "half a million".
+        The group of "a half" is marked as ``numeral``, because a scale can multiply this fraction: "half a
+        million".
         """
         article = self.part(at) is NumberPart.ARTICLE
         word = self.word(at + 1 if article else at)

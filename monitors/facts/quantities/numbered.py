@@ -20,7 +20,7 @@ _SORTS: Final = BETWEEN | split_into_word_keys("insurance contract membership pr
 _OPENERS: Final = split_into_word_keys(
     "a an per every each any this that last next one same all the first whole of हर har प्रति prati इस उस"
 )
-"""Words before a noun. After such a noun, a number does not show a place in a sequence.
+"""Words such as "every". After such a word and a noun, a number does not show a place in a sequence.
 
 In "every day 20 people", the 20 is not the number of the day.
 """
@@ -32,7 +32,7 @@ _MAX_ORDINAL: Final = 400
 
 
 def add_numbered_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
-    """Return the reading with the noun whose place in a sequence its number shows, such as "week".
+    """Return the reading, with the noun that its number counts (such as "week") if there is one.
 
     The number is an ordinal before the noun ("the 28th week"), or digits after the noun ("week 28").
     """

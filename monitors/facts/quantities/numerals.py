@@ -226,7 +226,8 @@ class Lookup:
     def find_possible_number_word(self, at: int) -> NumberWord | None:
         """Return the number word at token ``at``, or ``None``.
 
-        Unlike `word`, return ambiguous words such as "do", which are number words inside a number.
+        Unlike `word`, this method also returns ambiguous words such as "do", which are number words inside a
+        number.
         """
         return self._raw[at]
 

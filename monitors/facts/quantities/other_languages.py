@@ -46,7 +46,7 @@ def translate_or_hide_words(tokens: Sequence[Token], text: str, language: str = 
 
     - Words and phrases of ``language`` that are in `languages.toml` are translated.
     - Other words are marked as unread, except international words such as currencies.
-    - Thousands are joined: ``12 500`` is one numeral.
+    - The parts of a number with spaces are joined: ``12 500`` is one numeral.
     """
     tokens, words = (
         join_and_translate_phrases(_join_thousands(tokens, text), text, language),
@@ -89,7 +89,7 @@ def remove_unread_mark(key: str) -> str:
 
 
 def _join_thousands(tokens: Sequence[Token], text: str) -> list[Token]:
-    """Join the parts of a number with a space or an apostrophe between thousands: ``12 500,00``, ``1'500``."""
+    """Join the parts of a number that has a space or an apostrophe between thousands: ``12 500,00``, ``1'500``."""
     joined_tokens: list[Token] = []
     at = 0
     while at < len(tokens):

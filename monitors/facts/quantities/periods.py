@@ -60,7 +60,7 @@ _SORTS: Final = BETWEEN | split_into_word_keys("insurance insured contract membe
 
 
 def add_period(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
-    """Return the reading with the period that is named directly after the amount."""
+    """Return the reading, with the period that directly follows the amount (if there is one)."""
     if reading.kind not in _RATED or reading.ordinal:
         return reading
     period = _find_period(reader, reading.last + 1)

@@ -54,7 +54,7 @@ def build_reading(
 def build_money_reading(
     reader: NumberReader, amount: NumberSpan, code: str | None, *, first: int, last: int
 ) -> QuantityReading:
-    """Build a reading of money; ``code`` is ISO 4217, or ``None`` if the country is unknown."""
+    """Build a reading of money; ``code`` is an ISO 4217 code, or ``None`` if the country is unknown."""
     return build_reading(reader, FactKind.MONEY, amount, first=first, last=last)._replace(unit=code)
 
 
@@ -254,7 +254,7 @@ def _read_prefixed_money(reader: NumberReader, at: int, currency: Currency) -> l
 def _resolve_second_currency(
     reader: NumberReader, at: int, currency: Currency, amount: NumberSpan
 ) -> tuple[str | None, int]:
-    """Return the code and the last token of an amount with a second currency after it (``$5 AUD``, ``£94 GBP``)."""
+    """Return the code and the last token of an amount that may have two currencies (``$5 AUD``, ``£94 GBP``)."""
     behind = read_currency(reader, amount.last + 1)
     alone = currency.code, amount.last
     if behind is None or reader.has_line_break_between(amount.last, behind.first):

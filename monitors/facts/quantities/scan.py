@@ -173,7 +173,7 @@ _ENDS_OF_RANGE = frozenset({"-", "–", "to", "upto", "से"})
 _LOOSE = frozenset({"and", "और", "aur", ",", "/", "&"})
 """Words and signs between two numbers that form a range only in some cases.
 
-An example is the comma in "in 2006, 95 %". It does not form a range, because the first number may be a year.
+For example, the comma in "in 2006, 95 %" does not form a range, because the first number may be a year.
 """
 
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
@@ -325,7 +325,7 @@ def _align_range_ends(
 
 
 def _copy_scale_to_first(first: QuantityReading, second: QuantityReading) -> QuantityReading:
-    """Copy the scale of the range's second value to the first value if they form a range: "5 to 10 lakh"."""
+    """Copy the scale of the second value to the first value if the values form a range: "5 to 10 lakh"."""
     shared = (
         second.scale > 1
         and first.scale == 1
@@ -381,11 +381,11 @@ The search takes linear time.
 _NAMED_HINT = re.compile(r"[/\\#\d](?:(?<=[/\\#])|(?<=[A-Za-z]\d)|(?=[a-f])|(?<=\w[:(]\d)|(?<=\w[:(]L\d))")
 """A pattern that matches a part of each match of `_NAMED`.
 
-The search for it is fast, because few characters can begin a match.
+The search for this pattern is fast, because few characters can begin a match.
 """
 
 _DAY_DIGITS = Decimal("1e-9")
-"""The precision of durations in days, about a tenth of a millisecond. It matters for hours and seconds."""
+"""The precision of durations in days: about a tenth of a millisecond. Durations in hours and seconds need it."""
 
 
 class Scan(NamedTuple):
@@ -428,7 +428,10 @@ def scan_without_locale(
     reference_date: date | None = None,
     limits: ReadLimits = EVERYTHING,
 ) -> Scan:
-    """Return the quantities of a text without a locale. `apply_locale` resolves decimal marks and currencies."""
+    """Return the quantities of a text before a locale is applied.
+
+    `apply_locale` then resolves decimal marks and currencies.
+    """
     normalised, tokens = read
     at_limit = len(tokens) == limits.tokens
     if writing.is_unread or writing.speech:

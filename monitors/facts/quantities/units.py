@@ -53,7 +53,7 @@ _SPELLINGS = {
 TIME_UNITS = {
     to_word_key(normalise(word).text): unit for unit, words in _SPELLINGS.items() for word in words.split()
 }
-"""The units of time, keyed by the lookup key of each word for them."""
+"""The units of time, keyed by the lookup keys of the words for the unit."""
 
 _RIGHT_BEHIND = {"h": _HOUR, "Y": _YEAR, "W": _WEEK, "D": _DAY, "y": _YEAR, "d": _DAY, "w": _WEEK}
 """Single letters that are a unit of time only directly after digits: 3h, 2W."""
@@ -70,7 +70,7 @@ WHOLE = split_into_word_keys("all full whole entire पूरे पूरा �
 
 
 def read_time_unit(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
-    """Return the unit of time that follows an amount at token ``at``, and the token after it."""
+    """Return the unit of time that follows an amount at token ``at``, and the token after the unit."""
     token, before = reader.token(at), reader.token(at - 1)
     glued = token.start == before.end and before.kind == NUMERAL
     if glued and token.text in _RIGHT_BEHIND:
@@ -123,7 +123,7 @@ def is_after_leading_percent_of(reader: NumberReader, at: int) -> bool:
 
 
 class Currency(NamedTuple):
-    """A currency. ``code`` is ISO 4217, or ``None`` for an unknown country. ``after`` is the next token."""
+    """A currency. ``code`` is an ISO 4217 code, or ``None`` for an unknown country. ``after`` is the next token."""
 
     code: str | None
     after: int

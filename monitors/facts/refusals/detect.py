@@ -173,7 +173,7 @@ _UNABLE: Final = DENIAL | ABLE
 A word with both roles may refuse. A reply without any word that may refuse is an answer.
 """
 _MAY_LEAD_ELSEWHERE: Final = 40
-"""A reply with fewer tokens is a possible refusal if it contains an offer or a referral.
+"""A reply with fewer tokens than this is a possible refusal if it contains an offer or a referral.
 
 A reply with a word that may refuse is a possible refusal at any length.
 """
@@ -646,7 +646,7 @@ def _has_second_person_after(clause: _ReplyClause, at: int) -> bool:
 
 
 _MIN_RULE_WORDS: Final = 9
-"""Minimum number of words of a clause in a later sentence that may be the answer."""
+"""Minimum number of words of a clause that may be the answer, if the clause is in a later sentence."""
 _CONTENT_LENGTH: Final = 5
 """Minimum number of letters of a word that is compared with the words of the question."""
 _MIN_TELLING_WORDS: Final = 3

@@ -104,7 +104,7 @@ _MAX_GUESS_TOKENS: Final = 120
 
 
 def guess_language(tokens: Sequence[Token]) -> str:
-    """Return the language with the most everyday words among the first tokens.
+    """Return the language to which most of the everyday words among the first tokens belong.
 
     Return English if no word is known.
     """

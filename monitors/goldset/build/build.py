@@ -3,9 +3,9 @@
 A fact sheet lists the facts of one document. A template turns one fact into a question and its expected answer,
 which is called the gold.
 
-Several documents can describe the same policy, such as a contract and a brochure. If they agree on a value, one
-case is built. If they state different values, no case is built. An expected refusal is built only if no document
-states the value.
+Several documents can describe the same policy, such as a contract and a brochure. If they state the same value, one
+case is built from it. If they state different values, no case is built. A case that expects a refusal is built only
+if no document states the value.
 """
 
 from __future__ import annotations
@@ -36,9 +36,12 @@ from monitors.records.base import Identifier, Language, Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 
 _COMMON_PLACEHOLDERS = ("name", "value")
-"""Placeholders that a question or a gold may contain. Their values are known for every fact."""
+"""Placeholders that a question or a gold may contain. Every fact has a value for each of them."""
 _CITATION_PLACEHOLDERS = (*_COMMON_PLACEHOLDERS, "publisher", "document", "clause")
-"""Placeholders that a citation form may contain. A form with an unknown value is skipped."""
+"""Placeholders that a citation form may contain.
+
+If the value of a placeholder is unknown, the citation form is not used.
+"""
 
 PHRASED_LANGUAGES = (Language.ENGLISH, Language.HINDI, Language.HINGLISH)
 
@@ -70,9 +73,9 @@ CitationForm = Annotated[str, Field(min_length=1), _build_placeholder_validator(
 class Phrasing(Record):
     """The question and its answers in one language.
 
-    - ``gold`` is the answer with a value.
+    - ``gold`` is the answer that states the value.
     - ``yes`` and ``no`` are the answers if the value is true or false, for example whether something is covered.
-    - ``zero`` are the answers if the amount is zero, such as "0%" and "There is no co-payment".
+    - ``zero`` contains the answers if the amount is zero, such as "0%" and "There is no co-payment".
     - ``silent`` is the reason to refuse if the document does not state the value.
 
     If the answer that is needed is missing, no case is built.
@@ -187,10 +190,7 @@ class Source:
     value: Value
     field: FactField
     ambiguous: bool
-    """Whether another publisher has a policy with the same name.
-
-    In this case, the question must name the publisher.
-    """
+    """True if another publisher has a policy with the same name. The question must then name the publisher."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def build_case(
 ) -> GoldCase | None:
     """Build the case of ``source`` and ``template`` in a language.
 
-    Return ``None`` if the template has no words for such a value in this language.
+    Return ``None`` if the template has no answer for the value in this language.
     """
     phrasing = template.find_phrasing(language)
     if phrasing is None:
@@ -251,7 +251,7 @@ def build_case(
 
 
 def _collect_placeholder_values(source: Source, language: Language) -> dict[str, str]:
-    """Return the values of the placeholders whose values are known for this source."""
+    """Return the known values of placeholders for this source. Placeholders with unknown values are omitted."""
     sheet = source.sheet
     values = {
         "name": _format_policy_name(sheet.names.get(language, sheet.name), source),
@@ -268,7 +268,7 @@ def _format_policy_name(name: str, source: Source) -> str:
 
 
 def _list_citations(source: Source, forms: tuple[str, ...], blanks: dict[str, str]) -> tuple[str, ...]:
-    """Return the expected citations, one for each name of the policy and the document."""
+    """Return the expected citations: one for each name of the policy, and one for the name of the document."""
     sheet = source.sheet
     names = [_format_policy_name(name, source) for name in (sheet.name, *sheet.names.values())]
     names += [sheet.document] if sheet.document else []
@@ -390,7 +390,7 @@ def _parse_field_values_of_policy(
 def _find_agreed_value_or_conflict(
     readings: list[Reading],
 ) -> tuple[FactSheet, GivenFact, Value] | UnusableFact | None:
-    """Return the value that all documents of a policy agree on, with its sheet and fact.
+    """Return the value that all documents of a policy state, with one sheet and fact that state it.
 
     Return an `UnusableFact` if the documents state different values. Return ``None`` if no value is usable.
     """

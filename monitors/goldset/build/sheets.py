@@ -5,7 +5,7 @@ quote from the document. The schema defines the fields, their units and their ot
 
 Facts can also be rows of a ``.jsonl`` file: one JSON object on each line, with ``policy_id``, ``policy_name`` and
 ``field``, and optionally ``value``, ``unit``, ``quote``, ``clause``, ``confidence``, ``insurer`` and ``document``.
-A row without a value but with a quote such as "not stated" means that the document does not state the value.
+If a row has no value, and its quote is a phrase such as "not stated", the document does not state the value.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class FactField(Record):
     - ``currency`` is the ISO 4217 code of the field's amounts. Without ``currency``, the quote must name the
       currency.
     - ``bound`` states whether the number is a limit. For example, ``at_most`` becomes "up to" in the answer.
-    - ``many`` allows a list of values.
+    - ``many`` is true if a fact can have a list of values.
     - ``aliases`` are other names of the field.
     """
 
@@ -107,7 +107,10 @@ class FactSchema(Record):
         return self
 
     def find_field_by_alias(self, name: str) -> str | None:
-        """Return the schema's name of the field with this name or alias, or ``None`` if there is no such field."""
+        """Return the name in the schema of the field that has ``name`` as name or alias.
+
+        Return ``None`` if no field has it.
+        """
         if name in self.fields:
             return name
         return next((field for field, fact_field in self.fields.items() if name in fact_field.aliases), None)
@@ -122,7 +125,7 @@ def load_fact_schema(pack: str) -> FactSchema:
 
 
 def describe_sheet_error(error: ValidationError) -> str:
-    """Describe the first five problems that pydantic found, by key."""
+    """Describe the first five problems that pydantic found, each with its key."""
     details = error.errors(include_url=False, include_input=False)
     return "; ".join(
         f"{'.'.join(map(str, detail['loc'])) or 'the file'}: {detail['msg']}" for detail in details[:5]
@@ -138,9 +141,9 @@ _UNITS = {
     "hours": "hour", "hour": "hour", "days": "day", "day": "day", "months": "month", "month": "month",
     "years": "year", "year": "year",
 }  # fmt: skip
-"""Units that change how a number is read.
+"""Units that decide the meaning of a number.
 
-All other units ("INR", "%", "boolean") repeat what the field's kind says.
+All other units ("INR", "%", "boolean") only repeat the kind of the field.
 """
 
 
@@ -163,7 +166,7 @@ class FactRow(BaseModel):
 
 
 def parse_fact_rows_by_policy(text: str, *, source: str) -> list[dict[str, Any]]:
-    """Group the rows of a file by policy, in the order of their first occurrence.
+    """Group the rows of a file by policy. The policies are in the order of their first rows.
 
     Raises `GoldSetError` naming ``source`` and the line of a bad row.
     """
@@ -213,7 +216,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Confidence(StrEnum):
-    """How certain a fact is according to its source. The lowest confidence comes first."""
+    """How certain a fact is, as its source states. The values are in ascending order."""
 
     LOW = "low"
     UNRATED = "unrated"

@@ -27,8 +27,8 @@ class AcceptPolicy(Record):
     """The rules that decide which facts may become gold cases.
 
     - ``confidence`` is the minimum confidence of a fact.
-    - If ``unproven`` is true, amounts that the quote does not state are accepted.
-    - If ``silence`` is true, an expected refusal is built if the document does not state the value.
+    - If ``unproven`` is true, an amount is accepted even if the quote does not state it.
+    - If ``silence`` is true, a case that expects a refusal is built for a value that the document does not state.
     """
 
     confidence: Confidence = Confidence.UNRATED
@@ -37,7 +37,10 @@ class AcceptPolicy(Record):
 
 
 class Amount(NamedTuple):
-    """A number with its unit. The unit is a currency, percent, a unit of time, or the name of counted things."""
+    """A number with its unit.
+
+    The unit is a currency, percent, a unit of time, or the name of the things that are counted.
+    """
 
     kind: FieldKind
     number: Decimal
@@ -200,7 +203,7 @@ def _verify_value_by_quote(value: Single | Several, fact: GivenFact) -> Single |
 def _is_amount_stated(amount: Amount, quantities: dict[StatedQuantity, str]) -> bool:
     """Return whether the quote states an amount.
 
-    Zero always counts as stated, because a quote often expresses zero by words: "no fee".
+    Zero always counts as stated, because quotes often state it without a number: "no fee".
     """
     return amount.number == 0 or any(_is_same_amount(quantity, amount) for quantity in quantities)
 
@@ -211,7 +214,7 @@ _HOURS_PER_DAY = 24
 
 
 def _is_same_amount(quantity: StatedQuantity, amount: Amount) -> bool:
-    """Return whether a quantity equals an amount.
+    """Return whether a quantity in the quote equals an amount.
 
     A number without a unit also matches, because a table may have the unit in its heading.
     """

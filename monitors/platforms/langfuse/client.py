@@ -1,9 +1,10 @@
-"""Send requests to one Langfuse project through the public REST API, with limited retries and a project check.
+"""Send requests to one Langfuse project through the public REST API, with a limited number of retries.
 
-This package uses the API of Langfuse 4, the only version on Langfuse Cloud since November 2026. The facts are from
-Langfuse's API definition (``fern/apis/server/definition`` and ``web/src/pages/api/public`` in the repository
-langfuse/langfuse, at 00cd21b and 02a86c1) and its documentation (langfuse/langfuse-docs: the page on deprecated
-endpoints, and the page on experiments by OpenTelemetry):
+The client first checks that the keys belong to the configured project. This package uses the API of Langfuse 4, the
+only version on Langfuse Cloud since November 2026. The facts are from Langfuse's API definition
+(``fern/apis/server/definition`` and ``web/src/pages/api/public`` in the repository langfuse/langfuse, at 00cd21b
+and 02a86c1) and its documentation (langfuse/langfuse-docs: the page on deprecated endpoints, and the page on
+experiments by OpenTelemetry):
 
 - Authentication is Basic auth with a public key and a secret key. Both keys belong to one project. ``GET
   /api/public/projects`` returns this project.
@@ -56,7 +57,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class LangfuseRecord(BaseModel):
-    """A part of a response of Langfuse. Unknown keys are ignored, because new versions of Langfuse add keys."""
+    """A part of a response from Langfuse. Unknown keys are ignored, because new versions of Langfuse add keys."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
@@ -102,7 +103,7 @@ class LangfuseKeys(NamedTuple):
         return "LangfuseKeys(…)"
 
     def redact(self, text: str) -> str:
-        """Return ``text`` with both keys replaced."""
+        """Return ``text`` in which both keys are replaced with "…"."""
         return text.replace(self.secret, "…").replace(self.public, "…")
 
 
@@ -128,7 +129,7 @@ class LangfuseClient:
     async def connect(
         cls, settings: LangfuseSettings, keys: LangfuseKeys, sleep: Sleep = asyncio.sleep
     ) -> AsyncGenerator[Self]:
-        """Open a client for a ``with`` block. The project of the keys is checked first.
+        """Open a client for a ``with`` block, after checking to which project the keys belong.
 
         Raises `ConfigError` if the keys belong to production or to another project than the configured one.
         """
@@ -301,7 +302,7 @@ class LangfuseClient:
 
 
 def _format_error_suffix(response: httpx.Response) -> str:
-    """Return the error message of a response: a colon and the shortened message.
+    """Return a colon and the shortened error message of a response.
 
     The result is empty if there is no message.
     """

@@ -1,9 +1,8 @@
 """Read and write the datasets of a Langfuse project.
 
-Langfuse has no splits and no tags of versions, but it can return a dataset as it was at a past time. Splits are
-therefore stored with each item (see `items`). A tag is a time on Langfuse's own clock. The tags are stored in the
-dataset's metadata under ``_lookout.tags``. ``GET /api/public/dataset-items?version=MOMENT`` returns the items of a
-tag.
+Langfuse has no splits and no version tags, but can return a dataset as it was at a past time. Splits are therefore
+stored with each item (see `items`). A tag is a time on Langfuse's own clock. The tags are stored in the dataset's
+metadata under ``_lookout.tags``. ``GET /api/public/dataset-items?version=MOMENT`` returns the items of a tag.
 
 Removed examples are archived, because deleting an item would delete its results in past experiments. Archived items
 are not read. Writing an item with the same id restores it.
@@ -76,7 +75,8 @@ class LangfuseDatasets:
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
         """Yield all active items, page by page.
 
-        Raises `SourceUnavailable` if items are missing or repeated, because the dataset was changed during reading.
+        Raises `SourceUnavailable` if items are missing or repeated, for example because the dataset was changed
+        during reading.
         """
         number, pages, total = 1, 1, None
         check = ReadingCheck(dataset.name)
@@ -158,7 +158,7 @@ class LangfuseDatasets:
 
 
 def _separate_tags_from_metadata(stored: _StoredDataset) -> tuple[Json, dict[str, str]]:
-    """Return the metadata of a dataset without the tags, and the tags with their times."""
+    """Split the stored metadata of a dataset into the metadata without tags, and the tags with their times."""
     metadata = wrap_as_json_object(stored.metadata, "metadata")
     own = metadata.pop(LOOKOUT_KEY, None)
     tags = own.get("tags") if isinstance(own, dict) else None

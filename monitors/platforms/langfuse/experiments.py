@@ -1,4 +1,4 @@
-"""Write experiments to Langfuse: each row is a span with the attributes of the experiment, and scores.
+"""Write experiments to Langfuse. Each row becomes a span with the attributes of the experiment, and its scores.
 
 An experiment is not created explicitly. Langfuse groups spans with the same ``langfuse.experiment.id``. The ids of
 experiments, traces, spans and scores are computed from the dataset, the experiment, the example and the score key.
@@ -43,7 +43,7 @@ MAX_REQUEST_BYTES: Final = 1_000_000
 MAX_REQUEST_ROWS: Final = 100
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SCOPE: Final[Json] = {"name": "langfuse-sdk lookout"}
-"""The name of the scope of the spans. With another name, Langfuse would copy each attribute into the metadata."""
+"""The name of the scope of the spans. Langfuse would copy the attributes of other scopes into the metadata."""
 _HEADERS: Final = {"x-langfuse-ingestion-version": "4"}
 
 
@@ -83,7 +83,7 @@ class LangfuseExperiments:
         self._contexts: dict[str, _ExperimentContext] = {}
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
-        """Start an experiment on the dataset. Langfuse shows the experiment after its first row.
+        """Start an experiment on the dataset. Langfuse shows the experiment only after its first row is written.
 
         Raises `ConfigError` if the server is older than version 4, which has no experiments of this kind.
         """
@@ -106,7 +106,7 @@ class LangfuseExperiments:
             )
 
     async def finish(self, experiment: Experiment) -> None:
-        """Do nothing: an experiment of Langfuse has no end."""
+        """Do nothing: Langfuse does not record the end of an experiment."""
 
     async def _write_spans(self, experiment: Experiment, spans: list[Json]) -> None:
         doing = f"writing experiment {experiment.name!r}"
@@ -169,12 +169,12 @@ def _derive_uuid_from_parts(*parts: str) -> str:
 
 
 def _make_trace_id(experiment: Experiment, row: ExperimentRow) -> str:
-    """Return the trace id of an item: 32 hexadecimal digits."""
+    """Return the id of the trace for an item, as 32 hexadecimal digits."""
     return uuid.uuid5(ID_NAMESPACE, f"{experiment.id}\n{row.example_id}").hex
 
 
 def _make_span_id(experiment: Experiment, row: ExperimentRow, repeat: int) -> str:
-    """Return the span id of one request: 16 hexadecimal digits."""
+    """Return the id of the span for one request, as 16 hexadecimal digits."""
     return uuid.uuid5(ID_NAMESPACE, f"{experiment.id}\n{row.example_id}\n{repeat}").hex[:16]
 
 

@@ -111,13 +111,13 @@ def wrap_as_json_object(value: JsonValue, name: str) -> Json:
 
 
 def _restore_exact_part_if_unchanged(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
-    """Return the exact version of the part ``name``, or ``stored`` if the stored part was changed later."""
+    """Return the exact version of the part ``name``, or ``stored`` if that part was later changed in Langfuse."""
     exact = _parse_json_text_or_none(texts.get(name)) if isinstance(texts, dict) else None
     return exact if isinstance(exact, dict) and _to_storable_object(exact) == stored else stored
 
 
 def _parse_json_text_or_none(text: JsonValue) -> JsonValue:
-    """Parse JSON text. Return ``None`` if it is not valid JSON, for example because a person changed it."""
+    """Parse JSON text. Return ``None`` if it is not valid JSON, for example because a person changed the text."""
     try:
         return cast("JsonValue", json.loads(text)) if isinstance(text, str) else None
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Read the traces of a Langfuse project. Each trace is read until two readings agree."""
+"""Read the traces of a Langfuse project. Each trace is read until two readings in a row agree."""
 
 from __future__ import annotations
 

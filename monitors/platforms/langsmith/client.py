@@ -1,7 +1,7 @@
 """Read runs and traces of one LangSmith project, and write scores, with LangSmith's SDK (an optional extra).
 
 The asynchronous client starts no thread and buffers nothing: when a call returns, its request has arrived. This
-module repeats failed requests itself, with a limit for each wait. The SDK would wait as long as the Retry-After
+module itself repeats failed requests and limits each wait, because the SDK would wait as long as the Retry-After
 header requests.
 """
 
@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 FEEDBACK: Final = uuid.UUID("5f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57")
 """The UUID namespace of feedback ids.
 
-An id is computed from the run and the key, so a repeated request replaces the feedback.
+The id of a feedback is computed from the run and the score key, so a repeated request replaces the feedback.
 """
 MAX_PAUSE_S: Final = 60.0
 """Maximum pause before a retry in seconds. The server limits requests per minute, so a limit ends within a minute.
@@ -61,7 +61,7 @@ class LangSmithAccess(Record):
 
 
 class RootRuns(NamedTuple):
-    """A query for root runs that started from ``earliest`` to ``latest``."""
+    """A query for root runs that started between ``earliest`` and ``latest``."""
 
     earliest: datetime
     latest: datetime
@@ -141,7 +141,7 @@ class LangSmithClient:
         return str(self._client._host_url).rstrip("/")  # noqa: SLF001 - the SDK has no public attribute for it
 
     async def query_root_runs(self, window: RootRuns, cursor: str | None) -> tuple[list[Any], str | None]:
-        """Return the next root runs as plain JSON, and the cursor of the next page."""
+        """Return the page of root runs at ``cursor`` as plain JSON, and the cursor of the next page."""
         project = await self.find_project_id()
         parameters = {"filter": window.filter, "cursor": cursor}
 
@@ -188,7 +188,7 @@ class LangSmithClient:
         )
 
     async def store_score(self, run_id: str, score: Score, project_id: str | None = None) -> None:
-        """Store a score of a run. A later score with the same key replaces the earlier score.
+        """Store a score for a run. A later score with the same key replaces an earlier score.
 
         ``project_id`` is the project of the run. By default, it is the project of this client.
         """
@@ -330,7 +330,7 @@ def _read_retry_after_s(error: BaseException) -> float | None:
 
 
 def find_http_status(error: BaseException) -> int | None:
-    """Return the HTTP status in an SDK error or in an error that it wraps.
+    """Return the HTTP status of an SDK error or of an error that the SDK error wraps.
 
     Return ``None`` if there is no status.
     """

@@ -1,7 +1,10 @@
-"""Read and write LangSmith's datasets with its SDK. Reading uses a fixed version. Examples are written by id.
+"""Read and write LangSmith's datasets with its SDK. Reading uses one fixed version of the dataset.
+
+Writing identifies an example by its id.
 
 A request or its response may be lost, and LangSmith may list a new example late. Writing therefore does not rely on
-lists: an example that exists is replaced, a missing example is created, and a repeated write changes nothing.
+what LangSmith lists: an example that exists is replaced, a missing example is created, and a repeated write changes
+nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from monitors.platforms.platform import Dataset, Example, Json, ReadingCheck
 PAGE_SIZE: Final = 100
 """Maximum number of examples that LangSmith lists or accepts at once."""
 MAX_BATCH_BYTES: Final = 4_000_000
-"""Maximum size of a batch as JSON. LangSmith refuses requests of more than about 20 MB."""
+"""Maximum size in bytes of a batch as JSON. LangSmith refuses requests of more than about 20 MB."""
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
 _SPLITS: Final = "dataset_split"
@@ -68,7 +71,7 @@ class LangSmithDatasets:
         return await self._client.call_with_retries(create_or_find, f"creating the dataset {name!r}")
 
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
-        """See `Datasets.pull`. All pages are read from the version of the dataset at the start."""
+        """See `Datasets.pull`. All pages are read from the version that was the latest when reading started."""
         version = await self._find_latest_version_time(dataset)
         check = ReadingCheck(dataset.name)
         offset = 0
@@ -84,7 +87,7 @@ class LangSmithDatasets:
             offset += PAGE_SIZE
 
     async def _read_page(self, dataset: Dataset, offset: int, version: datetime | None) -> list[Example]:
-        """Return one page of examples from ``offset`` on."""
+        """Return the page of examples after the first ``offset`` examples."""
         as_of = {"as_of": version.isoformat()} if version else {}
         listing = self._client.sdk.list_examples(dataset_id=dataset.id, limit=PAGE_SIZE, offset=offset, **as_of)
         page = list[Example]()
@@ -205,7 +208,7 @@ class LangSmithDatasets:
             await self._delete_examples_if_present([example_id])
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
-        """See `Datasets.tag`. An existing tag is moved from its older version."""
+        """See `Datasets.tag`. An existing tag is moved from an older version to the current one."""
         version = await self._find_latest_version_time(dataset)
         if version is None:
             return
@@ -217,9 +220,9 @@ class LangSmithDatasets:
         await self._client.call_with_retries(partial(self._client.call_sync_client_in_thread, move_tag), doing)
 
     async def _get_result_or_false_on_status(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
-        """Return the result of a call, or True if the result is ``None``.
+        """Return the result of a call.
 
-        Return False if the call fails with the HTTP status ``ignored_status``.
+        Return True instead of ``None``, and False for the HTTP status ``ignored_status``.
         """
         try:
             reply = await self._client.call_sync_client_in_thread(call)
@@ -231,7 +234,10 @@ class LangSmithDatasets:
 
 
 def _split_into_batches(examples: Sequence[Example]) -> Iterator[list[Example]]:
-    """Yield batches of at most `PAGE_SIZE` examples and `MAX_BATCH_BYTES`. A single larger example is a batch."""
+    """Yield batches of at most `PAGE_SIZE` examples and `MAX_BATCH_BYTES` bytes.
+
+    A larger example is a batch alone.
+    """
     batch, size = list[Example](), 0
     for example in examples:
         example_bytes = len(

@@ -1,4 +1,4 @@
-"""Write experiments to LangSmith. An experiment is a project with a reference dataset.
+"""Write experiments to LangSmith. In LangSmith, an experiment is a project that refers to a dataset.
 
 Each row of the experiment is a root run, and its scores are feedback. All ids are computed from the content.
 Therefore, a second write updates the existing entries and creates no duplicates. Each request is awaited. The SDK's
@@ -118,7 +118,7 @@ class LangSmithExperiments:
         await self._client.call_with_retries(create_or_update, f"writing case {row.case_id}")
 
     async def finish(self, experiment: Experiment) -> None:
-        """See `Experiments.finish`. The end of the experiment is the end of its last row."""
+        """See `Experiments.finish`. The experiment ends at the time when its last row ended."""
         ended_at, metadata = self._ended_at.get(experiment.id), self._metadata.get(experiment.id, {})
 
         async def end_project() -> None:

@@ -16,7 +16,8 @@ from monitors.platforms.settings import LangSmithSettings
 class LangSmithPlatform:
     """An open LangSmith workspace.
 
-    The workspace contains datasets and experiments. The traces are the traces of the configured project.
+    The datasets and experiments are those of the whole workspace, and the traces are those of the configured
+    project.
     """
 
     def __init__(self, client: LangSmithClient, patience: TracePatience) -> None:

@@ -1,4 +1,4 @@
-"""Read the traces of a target's jobs in LangSmith, and check their project."""
+"""Read the traces of a target's jobs in LangSmith, and check that they are in the right project."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ class LangSmithTraces:
         return runs if complete else []
 
     async def read(self, trace_id: str) -> Trace | None:
-        """See `Traces.read`. A trace is incomplete if its root has not ended after the maximum wait."""
+        """See `Traces.read`.
+
+        A trace is incomplete if its root has not ended, or its runs still change, after the maximum wait.
+        """
         runs, complete = await self._read_until_stable(trace_id)
         if not runs:
             return None
@@ -154,7 +157,7 @@ async def _require_existing_project_id(project_id: Awaitable[str]) -> str:
 
 
 class TracePatience(NamedTuple):
-    """The maximum time in seconds that Lookout waits for a trace, and the function that waits."""
+    """The maximum time in seconds that Lookout waits for a trace, and the function with which it waits."""
 
     patience_s: float
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

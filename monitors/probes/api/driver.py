@@ -43,14 +43,15 @@ from monitors.retry import parse_retry_after_s
 LINE_END = re.compile(r"\r\n|\n|\r(?!$)")
 """A pattern for line ends, as in the standard for server-sent events.
 
-A carriage return at the end of a chunk does not match, because it may be the first character of CR LF.
+A carriage return at the end of a chunk does not match, because the next chunk may begin with the line feed of the
+same line end.
 """
 
 
 MAX_LINE_CHARACTERS = 20_000_000
 """Maximum number of characters in one line.
 
-A longer line raises an error. Real answers have at most a hundredth of this length.
+A longer line raises an error. The lines of real answers have at most a hundredth of this length.
 """
 
 
@@ -110,9 +111,9 @@ A larger response raises an error. Real answers have at most a hundredth of this
 class HttpClientPool:
     """A pool of HTTP clients. Conversations reuse the open connections of earlier conversations.
 
-    A single shared client would be slow, because it scans all connections at each request. With 32 parallel
-    conversations, this scan took a third of the time. ``headers`` contain the authentication and are sent only to
-    the host of ``address``. ``guard`` checks the address of each request.
+    One shared client for all conversations would be slow, because it scans all its connections at each request.
+    With 32 parallel conversations, this scan took a third of the time. ``headers`` contain the authentication and
+    are sent only to the host of ``address``. ``guard`` checks the address of each request.
     """
 
     def __init__(self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard) -> None:
@@ -288,9 +289,9 @@ class ApiDriver:
 
 @asynccontextmanager
 async def apply_deadline_and_translate_errors(reply: ApiReply, settings: ProbeSettings) -> AsyncGenerator[None]:
-    """Apply the time limit of the settings. Raise HTTP errors and timeouts as a `ProbeError`.
+    """Apply the deadline for answers in ``settings``. Raise HTTP errors and timeouts as a `ProbeError`.
 
-    The error contains the part of the answer that arrived.
+    The `ProbeError` contains the part of the answer that arrived.
     """
     time_limit = f"within {settings.answer_deadline_s:g} s"
     try:
@@ -375,7 +376,7 @@ def raise_if_api_error(api: ApiSettings, document: Any, partial: str) -> None:
 
 
 def build_wire_rule(api: ApiSettings) -> WireRule:
-    """Build the rule that finds the answer, its citations, and details such as the latency in a response."""
+    """Build the rule that finds the answer in a response, and also citations and details such as the latency."""
     return WireRule(
         url=".",
         text=api.text,
@@ -387,7 +388,7 @@ def build_wire_rule(api: ApiSettings) -> WireRule:
 
 
 def extract_answer_text(api: ApiSettings, documents: list[Any]) -> str:
-    """Return the text of the answer, joined from all documents."""
+    """Return the text of the answer, joined from ``documents``, the parts of a response."""
     payload = extract_payload(build_wire_rule(api), "", documents)
     return "" if payload is None else payload.text
 

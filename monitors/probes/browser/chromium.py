@@ -44,9 +44,7 @@ log = logging.getLogger(__name__)
 _NO_SANDBOX = re.compile(
     "No usable sandbox|without --no-sandbox is not supported|SUID sandbox helper|Failed to move to new namespace"
 )
-"""Errors of Chromium on a system that allows no sandbox. After such an error, Chromium is started without a
-sandbox.
-"""
+"""A pattern for errors of Chromium on a system that allows no sandbox. Chromium then starts without a sandbox."""
 
 MARK = "--lookout-browser="
 """A command-line flag that identifies the processes of one browser. Chromium ignores the flag."""
@@ -69,7 +67,10 @@ SYSTEM_NAMES = (
 )
 LEAN_FLAGS = ("--disable-gpu", "--disable-remote-fonts")
 CLOSED_PROXY = "socks5://127.0.0.1:9"
-"""The proxy for browser contexts that have no proxy. No server listens at this port, so no network is reachable."""
+"""The proxy for browser contexts that have no proxy of their own.
+
+No server listens at this port, so no network is reachable.
+"""
 SAFE_FLAGS = (
     f"--proxy-server={CLOSED_PROXY}",
     "--proxy-bypass-list=<-loopback>",  # connections to this machine also use the proxy
@@ -97,14 +98,14 @@ HINT_OTHER_BROWSER = (
 def find_system_chromium(search_path: str | None = None) -> str | None:
     """Return the path of a Chromium in the folders `search_path` or in PATH, or ``None`` if there is none.
 
-    If there are several, the Chromium that needs the least CPU is returned.
+    If several are installed, the Chromium that needs the least CPU is returned.
     """
     paths = (shutil.which(name, path=search_path) for name in SYSTEM_NAMES)
     return next((path for path in paths if path is not None), None)
 
 
 class FoundBrowser(Record):
-    """The browser that a run would start. ``source`` describes where it was found."""
+    """The browser that a run would start. ``source`` describes where the browser was found."""
 
     executable: str
     source: str
@@ -151,7 +152,7 @@ def require_executable_browser(browser_path: str) -> str:
 
 
 async def run_within_deadline(deadline_s: float, work: Awaitable[Value], activity: str) -> Value:
-    """Wait for `work` and return its result. Raises `BrowserLost` if it takes longer than ``deadline_s``.
+    """Wait for `work` and return its result. Raises `BrowserLost` if `work` takes longer than ``deadline_s``.
 
     The limit is necessary because a crashed page never answers. ``activity`` describes ``work`` in the error
     message.
@@ -246,8 +247,9 @@ class Chromium:
     def retire_browser(self, browser: Browser) -> None:
         """Stop using ``browser``, because it does not respond. The next page starts a new browser.
 
-        Open pages may finish. After that, `close_idle_retired_browsers` closes the browser. For example, a browser
-        whose helper process was killed still seems to run, but never opens a page again.
+        Pages that are open in this browser may finish. After that, `close_idle_retired_browsers` closes the
+        browser. For example, a browser whose helper process was killed still seems to run, but never opens a page
+        again.
         """
         if browser is self._browser:
             self._browser = None
@@ -309,7 +311,7 @@ class Chromium:
             raise
 
     async def _launch_sandboxed_if_possible(self, playwright: Playwright, path: str | None) -> Browser:
-        """Start Chromium with a sandbox. If the system does not allow this, log a warning and start without it."""
+        """Start Chromium with a sandbox. If the system allows no sandbox, log a warning and start without one."""
         from playwright.async_api import Error  # already imported
 
         if not self.unsandboxed:
@@ -342,7 +344,7 @@ def _log_warning_once(text: str) -> None:
 def build_context_options(proxy: GuardedProxy, *, service_workers: bool = False) -> ContextOptions:
     """Return the options of a browser context that connects only through ``proxy`` and stores no downloads.
 
-    With ``service_workers``, the page may register service workers.
+    If ``service_workers`` is True, the page may register service workers.
     """
     return {
         "proxy": {"server": proxy.address, "bypass": "<-loopback>"},
@@ -356,9 +358,9 @@ async def _stop_playwright_once_started(starting: asyncio.Future[Playwright]) ->
 
 
 async def finish_within_deadline(closing: Awaitable[object], deadline_s: float) -> bool:
-    """Wait for ``closing``, such as ``page.close()``. Return whether it succeeded within ``deadline_s``.
+    """Wait for ``closing``, such as ``page.close()``. Return whether ``closing`` succeeded within ``deadline_s``.
 
-    Errors of Playwright are not raised. The result is then False.
+    After an error of Playwright, which is not raised, the result is False.
     """
     from playwright.async_api import Error  # already imported: something was started
 

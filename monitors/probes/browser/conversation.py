@@ -82,8 +82,8 @@ def build_watch_limits(
 ) -> WatchLimits:
     """Build the limits for the script that watches the page. All parameters except ``patience`` are in seconds.
 
-    - ``patience`` is a factor: the watch ends if the page does not change for this many times `patience_s`. If the
-      factor is 0, the time is ``quiet_s``.
+    - The watch ends if the page does not change for ``patience`` times `patience_s`. If ``patience`` is 0, the
+      watch ends if the page does not change for ``quiet_s``.
     - ``unsent_s``: after this time, a question that is still in the message box is reported as unsent. 0 means
       never.
     - ``lost_s``: after this time, a question that is neither in the message box nor on the page is reported as
@@ -106,7 +106,7 @@ def build_watch_limits(
 
 
 async def watch_for_answer(frame: Frame, settings: ProbeSettings, limits: WatchLimits) -> WatchResult:
-    """Watch the page until the answer looks complete, and return what was observed.
+    """Watch the page until the answer looks complete, or until one of ``limits`` is reached. Return the result.
 
     Raises `Navigated` if the page loads another page meanwhile.
     """
@@ -184,8 +184,8 @@ async def _wait_and_choose_watch_limits(
 
     Return the limits for the next watch, or ``None`` if the text did not change for too long.
 
-    The wait ends when the text has not changed for `patience_s`, or for twice this time if something shows that the
-    app still works on the answer.
+    The wait ends when the text has not changed for `patience_s`. If a request is open, twice this time is allowed
+    while a response is arriving, or if no control of the page has shown that the app is done.
     """
     is_over = reading.calm_ms >= settings.patience_s * 1000
     is_held = traffic.is_answering or not reading.firm
@@ -213,7 +213,7 @@ async def _wait_and_choose_watch_limits(
 def _may_answer_continue(reading: WatchResult, traffic: Traffic) -> bool:
     """Return whether more of the answer may follow, although its text has stopped changing.
 
-    This is assumed if the answer ends in the middle of a sentence, or if it still grew after the last request
+    This is assumed if the answer ends in the middle of a sentence, or if the text still grew after the last request
     had ended.
     """
     typed_s = 0.0 if traffic.ended_at is None else monotonic() - reading.calm_ms / 1000 - traffic.ended_at
@@ -231,7 +231,7 @@ async def _wait_until_any_request_ends(traffic: Traffic, timeout_s: float) -> bo
 
 
 def raise_unless_answered(reading: WatchResult, settings: ProbeSettings) -> None:
-    """Raise an error unless the watch ended with an answer."""
+    """Raise an error unless ``reading`` contains a complete answer."""
     match reading.state:
         case WatchState.FINISHED if reading.text:
             return
@@ -251,7 +251,7 @@ def raise_unless_answered(reading: WatchResult, settings: ProbeSettings) -> None
 
 
 def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> AnswerIncomplete:
-    """Return the error for an answer that was possibly incomplete at the deadline."""
+    """Return the error for an answer that may have been incomplete at the deadline."""
     busy_note = ", and the page still looks busy" if reading.busy else ""
     return AnswerIncomplete(
         f"the answer did not end within {settings.answer_deadline_s:g} s{busy_note}", partial_text=reading.text
@@ -259,9 +259,9 @@ def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> Ans
 
 
 def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> ProbeError:
-    """Return the error for a watch without an answer.
+    """Return the error for a question after which no answer was found on the page.
 
-    If the page has new text, Lookout did not recognise the answer, and the app is not blamed.
+    If the page has new text, the error says that Lookout did not find the answer in it, and the app is not blamed.
     """
     if reading.unread and reading.state is not WatchState.BROKEN:
         return PageNotUnderstood(f"Lookout found no answer in the new text of the page: {reading.unread[:200]!r}")
@@ -377,7 +377,9 @@ class PageConversation:
         return await wait_for_complete_answer(self.chat.frame, self._traffic, self._settings, again)
 
     async def _exclude_late_greeting(self, earlier: list[Any]) -> bool:
-        """Exclude greetings that the page showed after the question. Return whether this changes the answer.
+        """Exclude greetings that the page showed only after the question was sent.
+
+        Return whether this changes the answer.
 
         ``earlier`` contains the lines that the page showed before the question.
         """
@@ -390,10 +392,10 @@ class PageConversation:
         return bool(late) and bool(await call_in_page(self.chat.frame, "greet", late))
 
     async def is_certain_answer(self, reading: WatchResult) -> bool:
-        """Return whether it is certain that the text in ``reading`` is an answer of the page.
+        """Return whether the text in ``reading`` is certainly an answer of the page.
 
-        It is certain if the ``answer`` selector is configured, if the page repeats the question, if a web socket or
-        an event stream received data, or if a response may have contained the text.
+        This is the case if the ``answer`` selector is configured, if the page repeats the question, if a web socket
+        or an event stream received data, or if a response may have contained the text.
         """
         named = self.chat.selectors.answer is not None
         return (
@@ -411,7 +413,7 @@ class PageConversation:
         return reading.echoed or not reading.held
 
     def raise_if_not_a_chat(self, reading: WatchResult) -> None:
-        """Raise `CaptureUnsure` if the box may belong to another tool, for example a search.
+        """Raise `CaptureUnsure` if the text box may belong to another tool, for example to a search.
 
         This is possible if the box still contains the question and the page does not repeat the question. The check
         is skipped if the ``message_box`` or ``answer`` selector is configured, or if the box asks for a message.
@@ -455,7 +457,7 @@ class PageConversation:
                 raise AnswerTimeout("the page opened other pages, but none of these pages showed an answer")
 
     async def _read_answer_on_next_page(self, turn: str, earlier: list[Any], started: float) -> WatchResult:
-        """Return the answer of a plain HTML form: the new text on the page that the form opens."""
+        """Return the answer if the chat is a plain HTML form: the new text on the page that the form opens."""
         frame = self.chat.frame
         await self._wait_for_answer_page(frame)
         self._visit.raise_if_page_left_app(frame)
@@ -479,7 +481,7 @@ class PageConversation:
             raise AppErrorShown(f"the page with the answer has HTTP status {status}")
 
     async def _find_message_box(self) -> ElementHandle:
-        """Return the message box. The page is searched each time, because pages replace their boxes."""
+        """Return the message box. The box is searched again in each call, because pages replace their boxes."""
         pins = {"message_box": self.chat.selectors.message_box, "send": self.chat.selectors.send}
         deadline_s = self._settings.page_deadline_s
         min_score = min(TRUSTED_SCORE, self.chat.boxes.score)
@@ -496,7 +498,10 @@ class PageConversation:
         return box
 
     async def _type_turn(self, turn: str) -> None:
-        """Type the question. If the page replaces its box, or a dialog takes the text, type the question again."""
+        """Type the question.
+
+        If the page replaces its box, or a dialog receives the text, type the question again.
+        """
         from playwright.async_api import Error  # Playwright is already imported
 
         for tries_left in reversed(range(MAX_REDRAWS)):
@@ -514,7 +519,7 @@ class PageConversation:
                     return
 
     async def _send_by_enter_or_button(self, turn: str) -> WatchResult:
-        """Send the question with Enter or the send button. Try the other way if the page does not react."""
+        """Send the question with Enter or the send button. If the page does not react, try the other of the two."""
         ways = [self._press_enter, self._click_send_button]
         by_button = self.chat.selectors.send is not None or (
             not self.chat.profile.presses_enter and self.chat.boxes.send is not None
@@ -585,7 +590,7 @@ class PageConversation:
         """Return whether a request or a web socket message may have contained the question.
 
         If a web socket or an event stream received data, the page may have encoded the question. In this case, any
-        sent data that is long enough counts.
+        sent data that is at least as long as the question counts.
         """
         return self._traffic.has_sent(turn, in_any_form=reading.pushed)
 

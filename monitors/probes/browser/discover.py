@@ -53,9 +53,9 @@ CHECK_SELECTORS_SCRIPT = """(given) => given.find(([, selector]) => {
   try { document.createDocumentFragment().querySelector(selector); return false; } catch { return true; }
 })?.[0] ?? null"""
 MIN_NEW_CHARACTERS = 20
-"""Minimum number of new characters, in addition to the question, that may be an answer.
+"""Minimum number of new characters on the page, without the question, that count as a possible answer.
 
-A name and a time, which a page may add to a message, have fewer characters.
+A page may also add a name and a time to a message. These have fewer characters.
 """
 
 
@@ -75,7 +75,7 @@ async def raise_if_selector_invalid(page: Page, selectors: Selectors) -> None:
 
 
 def format_unmatched_selector_prefix(name: str, selectors: Selectors) -> str:
-    """Return the beginning of an error message: the configured selector matches nothing.
+    """Return the beginning of an error message, which says that the configured selector matches nothing.
 
     The result is empty if no selector is configured.
     """
@@ -84,13 +84,13 @@ def format_unmatched_selector_prefix(name: str, selectors: Selectors) -> str:
 
 
 def raise_if_selector_configured(name: str, selectors: Selectors) -> None:
-    """Raise `PageNotUnderstood` if a selector is configured for ``name``, an element that the page lacks."""
+    """Raise `PageNotUnderstood` if a selector is configured for ``name``. The page has no such element."""
     if getattr(selectors, name):
         raise PageNotUnderstood(format_unmatched_selector_prefix(name, selectors).removesuffix("; "))
 
 
 class AnswerSelectorCheck:
-    """Decide why no answer was read before the deadline.
+    """Find out why no answer was read before the deadline.
 
     Either the app did not answer, or the configured ``answer`` selector does not match the elements that contain
     the answers.
@@ -110,7 +110,7 @@ class AnswerSelectorCheck:
             self._before = await self._count_page_characters()
 
     async def choose_timeout_error(self, error: AnswerTimeout, turn: str) -> ProbeError:
-        """Return ``error``, or `PageNotUnderstood` if the page has new text that the selector does not match."""
+        """Return ``error``, or `PageNotUnderstood` if the page has new text and the selector matches nothing."""
         if self._selector is None or await self._frame.evaluate(
             "(given) => __lookout.all(given).length", self._selector
         ):
@@ -130,8 +130,9 @@ class AnswerSelectorCheck:
 class Profile(Record):
     """The description of one known kind of chat page.
 
-    ``marks`` is a selector that matches only on such a page. ``selectors`` locate the elements, so that Lookout
-    does not have to search for them. ``presses_enter`` is True if the Enter key always sends the question.
+    ``marks`` is a selector that matches only on such a page. ``selectors`` match the elements of the chat, so that
+    Lookout does not have to search for these elements. ``presses_enter`` is True if the Enter key always sends the
+    question.
     """
 
     name: str
@@ -180,7 +181,7 @@ def find_profile(name: str) -> Profile:
 
 
 IDLE_S = 1.0
-"""Seconds without a change after which a page is idle. Until then, the last changes may not be rendered."""
+"""Seconds without a change after which a page counts as idle. Before that, it may still render changes."""
 REQUEST_END_TIMEOUT_S = 0.3
 """Seconds to wait for the end of a request. After that, the request counts as open."""
 NETWORK_IDLE_TIMEOUT_MS = 50
@@ -399,7 +400,7 @@ async def _close_or_await_dialog_above_box(frame: Frame, opening: Opening, waite
 
 
 async def _press_control_to_open_chat(frame: Frame, opening: Opening, deadline: float) -> bool:
-    """Press a control that may open the chat. Return whether the page should be inspected again."""
+    """Press a control that may open the chat. Return True if the page must be inspected again after that."""
     if opening.dialogs < MAX_DIALOGS and await accept_or_close_dialog(frame, closing=not opening.has_pressed):
         opening.dialogs += 1
         return True
@@ -415,7 +416,7 @@ async def _build_no_chat_error(
     undone: list[str],
     has_other_box: bool,
 ) -> ProbeError:
-    """Return the error for a page without a chat. Raises an error for a login form or a quota limit.
+    """Return the error for a page without a chat. If the page shows a login form or a quota limit, raise an error.
 
     Call this function only after the page has settled or at the deadline, because many pages show "Log in"
     until their chat has loaded.
@@ -441,7 +442,7 @@ async def _build_no_chat_error(
 
 
 def _compute_box_wait_s(score: float) -> float:
-    """Return how many seconds Lookout waits, after its first inspection, before it uses a box with ``score``.
+    """Return how many seconds after its first inspection Lookout waits before it uses a box with ``score``.
 
     Meanwhile, a better box may appear. A box with a high score is used immediately.
     """
@@ -495,7 +496,7 @@ def raise_if_login_or_quota_shown(boxes: MessageBoxes, walls: Walls) -> None:
 
 
 def describe_page(message_boxes: MessageBoxes, walls: Walls) -> str:
-    """Return the title, the text boxes and the first words of a page, for an error message."""
+    """Return a description of a page for an error message: its title, text boxes and first words."""
     boxes = "; ".join(message_boxes.others) or "no text box"
     return f"title {message_boxes.title!r}, {boxes}, text {walls.text[:120]!r}"
 

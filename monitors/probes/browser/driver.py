@@ -1,4 +1,4 @@
-"""Ask questions through the app's page, like a user does. Playwright controls the browser.
+"""Ask questions on the page of the app, as a user does. Playwright controls the browser.
 
 If the text that was read may not be the complete answer, the case is not graded. The text is also compared with the
 answers to other questions. A text that is read for different questions is probably a part of the page and not an
@@ -71,8 +71,8 @@ class CaptureDoubts:
     def raise_if_answer_doubtful(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
         """Raise `CaptureUnsure` if the text in ``reading`` may not be the answer.
 
-        The error names the setting that helps. If ``is_proven`` is True, it is certain that the text is an answer
-        of the page. Two questions may then have the same answer.
+        The error names the setting that helps. If ``is_proven`` is True, the text is certainly an answer of the
+        page. Two questions may then have the same answer.
         """
         reason = explain_answer_doubt(reading) or (
             None if is_proven else self._record_answer_and_explain_repeat(reading.text, question)
@@ -312,7 +312,7 @@ def _build_answer(
 
 
 async def _wait_unless_page_crashes(page: Page, work: Coroutine[Any, Any, Answer], chromium: Chromium) -> Answer:
-    """Return the result of ``work``. Raises `BrowserLost` as soon as the page crashes."""
+    """Wait for ``work`` and return its result. Raises `BrowserLost` as soon as the page crashes."""
     crashed = asyncio.get_running_loop().create_future()
 
     def set_crashed(_page: Page) -> None:

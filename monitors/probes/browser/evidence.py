@@ -1,7 +1,7 @@
 """Store evidence of a page: a screenshot, a trace and the errors on its console.
 
 The files are named after the case and may contain personal data. Only the owner of the files can read them, and no
-alert sends them.
+alert contains them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SCROLL_DEADLINE_S = 1.0
 CONSOLE_LINES = 20
 CONSOLE_CHARACTERS = 500
 CONSOLE_MESSAGES = 300
-"""Maximum number of console messages that are read for one question. A page may write many messages."""
+"""Maximum number of messages on the page's console that are read for one question."""
 
 
 Hide = Callable[[bytes], bytes]
@@ -60,7 +60,7 @@ class EvidenceRecorder:
     ) -> None:
         """Prepare the recording of a page.
 
-        ``hidden`` redacts secrets in the trace files, which contain the headers of each request.
+        ``hidden`` redacts secrets in the trace files, because these files contain the headers of each request.
         """
         self._hidden = hidden
         self._page = page

@@ -26,7 +26,7 @@ MAX_LINES = 100
 MIN_PAGES = 2
 """Minimum number of pages that must show a line before their first question.
 
-Only such a line counts as a greeting. At least half of all pages must also show the line.
+A line counts as a greeting only if this number of pages, and at least half of all pages, show it.
 """
 LISTEN_S = 20.0
 """Maximum number of seconds for which the unasked page is watched (see `UnaskedPage`).
@@ -34,7 +34,7 @@ LISTEN_S = 20.0
 A greeting that appears later is not recognised.
 """
 MAX_EXTRA_WAIT_S = 5.0
-"""Maximum number of seconds to wait for the unasked page (see `UnaskedPage`).
+"""Maximum number of seconds to wait until the unasked page is old enough (see `UnaskedPage`).
 
 The wait ends when the unasked page has been open as long as the page with the question.
 """
@@ -51,7 +51,7 @@ Two pages of one target may show a delayed line at slightly different times.
 
 
 MIN_ANSWERS = 2
-"""Minimum number of answers before a first or last line that all of them share counts as part of the page.
+"""Minimum number of answers that must share a first or last line before the line counts as part of the page.
 
 With fewer answers, this line may be the answer itself.
 """
@@ -61,8 +61,9 @@ _ANSWERING = re.compile(
     r"reject|den(y|ie)|allow|permit|valid|possib|availab|requir|हाँ|हां|नहीं|\b(ja|nein|nicht|kein)",
     re.IGNORECASE,
 )
-"""Words and digits that may be an answer. A line that contains one of them is always treated as a part of the
-answer, even if all answers contain this line.
+"""A pattern for words and digits that may be an answer.
+
+A line with such a word or digit is always treated as a part of the answer, even if all answers contain this line.
 """
 
 
@@ -77,7 +78,7 @@ class Greetings:
         self._usual: set[str] = set()
 
     def add_answer(self, question: str, text: str) -> None:
-        """Store the last line of the answer ``text``. Store its first line only if this line is not a sentence."""
+        """Store the last line of the answer ``text``. Also store its first line, if that line is not a sentence."""
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         if len(lines) > 1:
             heads = {lines[0]} if lines[0][-1] not in ".!?।" else set[str]()
@@ -95,7 +96,7 @@ class Greetings:
         return tuple(sorted(self._usual))
 
     def count_lines_of_fresh_page(self, lines: Iterable[str]) -> None:
-        """Count ``lines``, the lines that one newly opened page shows before its first question."""
+        """Record ``lines``, the lines that one newly opened page shows before its first question."""
         self._pages += 1
         self._line_counts.update(
             {line for line in lines if MIN_LINE_CHARACTERS <= len(line) <= MAX_LINE_CHARACTERS}
@@ -160,7 +161,7 @@ class UnaskedPage:
 
     @property
     def late_lines(self) -> tuple[str, ...]:
-        """Return the lines that appeared after the first lines of the page were collected."""
+        """Return the lines that appeared on the page later than the lines that were collected first."""
         return tuple(line for line in self._lines if line not in self._first)[:MAX_LINES]
 
     async def list_lines_until_age(self, age_s: float) -> tuple[str, ...]:

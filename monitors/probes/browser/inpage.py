@@ -28,7 +28,7 @@ CALL = "([name, ...given]) => globalThis.__lookout[name](...given)"
 def load_page_script(*names: str) -> str:
     """Return Lookout's JavaScript, which runs in each frame before the scripts of the page.
 
-    If ``names`` of files are given, only these files are returned.
+    If ``names`` of files are given, only the code of these files is returned.
     """
     folder = Path(__file__).with_name("inpage")
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names or SCRIPTS)
@@ -37,8 +37,8 @@ def load_page_script(*names: str) -> str:
 class MessageBoxes(Record):
     """The likeliest message box of a frame, and the other text boxes of the frame.
 
-    - ``score``: a box with a score of at least 5 is used immediately.
-    - ``equals`` is the number of other boxes with the same score.
+    - ``score``: how likely the box belongs to a chat. A box with a score of at least 5 is used immediately.
+    - ``equals``: the number of other boxes with the same score.
     - ``asks``: the box requests a message or a question, for example in its placeholder.
     - ``pinned``: the configured ``message_box`` selector matches the box.
     - ``covered``: another element is in front of the box.
@@ -80,7 +80,7 @@ class WatchState(StrEnum):
     """The connection broke, and the answer did not continue."""
     DEADLINE = "deadline"
     NOTHING = "nothing"
-    """The page was busy, is idle again and shows no new text."""
+    """The page was busy and is idle again, but it shows no new text."""
     UNSENT = "unsent"
     """The question is still in the box, and the page does not react."""
     LOST = "lost"
@@ -97,7 +97,7 @@ class CaptureDoubt(StrEnum):
 
 
 class WatchResult(Record):
-    """What the script in the page observed while it watched for an answer. Times count from the sent question.
+    """What the script in the page observed while it watched for an answer. Times count from sending the question.
 
     Some pages have a control that shows whether the app is still answering, such as a stop button:
 
@@ -109,7 +109,7 @@ class WatchResult(Record):
     The connections and the question:
 
     - ``pushed``: a web socket or an event stream received data.
-    - ``live``: this web socket or event stream is still open.
+    - ``live``: the web socket or event stream that received data is still open.
     - ``resumed``: the answer to an earlier turn continued.
     - ``calm_ms``: milliseconds since the last change of the text.
     - ``held``: the question is still in the message box.
@@ -162,8 +162,8 @@ class Navigated(Exception):
 class WatchLimits(Record):
     """Time limits for the script that watches the page.
 
-    ``ended_quiet_ms`` counts from the end of the last open request. The watch takes at least ``settle_ms``. If
-    ``unsent_ms`` or ``lost_ms`` is 0, an unsent or lost question is not reported.
+    ``ended_quiet_ms`` is the necessary time without a change after the last request has ended. The watch takes at
+    least ``settle_ms``. If ``unsent_ms`` or ``lost_ms`` is 0, an unsent or lost question is not reported.
     """
 
     quiet_ms: Milliseconds
@@ -204,6 +204,6 @@ def replace_surrogates_in(value: Any) -> Any:
 def replace_surrogates(text: str) -> str:
     """Return text that UTF-8 can encode.
 
-    JavaScript may cut a character in half. Each half (a lone surrogate) is replaced with U+FFFD.
+    JavaScript may cut a character in two halves (lone surrogates). Each half is replaced with U+FFFD.
     """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,8 +1,8 @@
 """Sign in to one target with a stored session, a form, headers, cookies or HTTP authentication.
 
-If a session has ended, Lookout signs in again with the form. If a person signed in, Lookout raises an error that
-contains the command to sign in again. A failed form login is not tried again in the same run, because some apps
-lock an account after a few failures. A session is stored in a file that only its owner can read.
+If a session has ended, Lookout signs in again with the form. If a person had signed in, Lookout raises an error,
+which contains the command to sign in again. A failed form login is not tried again in the same run, because some
+apps lock an account after a few failures. A session is stored in a file that only its owner can read.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ FOLDER: Final = "sessions"
 """The folder of sessions in the data folder, with one file for each target."""
 HIDDEN: Final = "[secret]"
 MIN_SECRET_CHARACTERS: Final = 6
-"""Minimum number of characters of a secret that is redacted.
+"""A secret is redacted only if it has at least this many characters.
 
 A shorter value may be an ordinary word in an answer.
 """
 MIN_SESSION_SECRET_CHARACTERS: Final = 16
-"""Minimum number of characters of a value in cookies or browser storage that is redacted.
+"""A value in cookies or browser storage is redacted only if it has at least this many characters.
 
 A short value, such as `accepted`, is not a secret.
 """
@@ -129,7 +129,7 @@ class SecretFilter:
         return text
 
     def redact_in(self, value: Any) -> Any:
-        """Return JSON data with the secrets in all texts redacted."""
+        """Return a copy of JSON data in which the secrets in all texts are redacted."""
         match value:
             case str():
                 return self.redact(value)
@@ -175,9 +175,12 @@ COMPLAINT = re.compile(
 )
 POLL_INTERVAL_S = 0.2
 UNSENT_S = 2.0
-"""Seconds to wait after Enter. If the form has sent nothing by then, Lookout clicks the button of the form."""
+"""Seconds to wait after Enter is pressed.
+
+If the form has sent nothing by then, Lookout clicks the button of the form.
+"""
 STILL_POLLS = 3
-"""Number of checks in a row that must not find the form before the login counts as done.
+"""The login counts as done when this many checks in a row did not find the form.
 
 Some apps hide the form for a short time while they check the password.
 """
@@ -248,7 +251,10 @@ class Login:
             self.file.write(self.session)
 
     async def sign_in_if_needed(self, blank: BlankPage) -> None:
-        """Sign in by the form if there is no session. Raises `LoginFailed`."""
+        """Sign in by the form if there is no session.
+
+        Raises `LoginFailed` if this fails or only a person can sign in.
+        """
         if self.session is None and self.settings.has_form_login:
             await self.renew_session(0, blank)
         if self.session is None and self.settings.needs_person_to_sign_in:
@@ -257,7 +263,7 @@ class Login:
     async def renew_session(self, used: int, blank: BlankPage) -> bool:
         """Replace a session that has ended. Raises `LoginFailed`.
 
-        ``used`` is the generation of the ended session. Return whether a newer session exists now.
+        ``used`` is the generation (number) of the ended session. Return whether a newer session exists now.
         """
         async with self._renewing:
             if self.generation > used:
@@ -299,7 +305,7 @@ class Login:
         )
 
     def build_context_options(self) -> dict[str, Any]:
-        """Return the options of a browser context: the session and the user for HTTP authentication."""
+        """Return the options of a browser context: the session and the credentials for HTTP authentication."""
         options: dict[str, Any] = {}
         if self.settings.basic is not None:
             user, password = self._values["basic.user"], self._values["basic.password"]

@@ -47,7 +47,7 @@ MIN_POLLS = 3  # a page that sends this many requests to one address after one q
 # for at least REST_S seconds. By then, its scripts have detected the end of the answer.
 REST_PAUSES, REST_S = 4, 3.2
 MAX_FRAMES = 200
-"""Maximum number of web socket messages that are stored for one question. The newest are stored."""
+"""Maximum number of web socket messages that are stored for one question. Only the newest messages are stored."""
 BEACON_BYTES = 4  # a POST whose response has at most this length ("", "{}", "true") is telemetry
 
 
@@ -252,8 +252,8 @@ class Traffic:
     def has_sent(self, text: str, *, in_any_form: bool = False) -> bool:
         """Return whether a request or a web socket message after the question contained ``text``.
 
-        Binary data that is long enough to contain the text also counts. With ``in_any_form``, any data that is at
-        least as long as the text counts, because a page may encode the text.
+        Binary data that is long enough to contain the text also counts. If ``in_any_form`` is True, any data that
+        is at least as long as the text counts, because a page may encode the text.
         """
         requests = [request for group in self._groups.values() for request in group.requests]
         bodies = [request.post_data_buffer or b"" for request in (*requests, *self._documents)]
@@ -354,7 +354,10 @@ def can_contain_text(sent: str | bytes, text: str) -> bool:
 
 
 def _reduce_to_letters_and_digits(text: str) -> str:
-    """Return only the letters and digits of a text. Other characters change in markup and escapes."""
+    """Return only the letters and digits of a text.
+
+    Other characters may change, because they are escaped or used as markup.
+    """
     return re.sub(r"[\W_]+", "", re.sub(r"\\[nrt]", " ", text.casefold()))
 
 
@@ -371,7 +374,7 @@ async def is_event_stream(request: Request) -> bool:
 
 
 async def _read_body_size(request: Request) -> int | None:
-    """Return the number of bytes of the response as received, or ``None`` if it is unknown."""
+    """Return the number of bytes that the response took on the network, or ``None`` if the number is unknown."""
     from playwright.async_api import Error  # Playwright is already imported
 
     try:
@@ -383,15 +386,18 @@ async def _read_body_size(request: Request) -> int | None:
 
 BODY_DEADLINE_S = 10.0
 MAX_BODY_BYTES = 10_000_000
-"""Maximum size of a response that is read, in bytes as sent. Real answers are shorter."""
+"""Maximum size of a response that is read, in bytes on the network. Real answers are shorter."""
 MAX_RESPONSES = 40
-"""Maximum number of stored responses for one question. The newest are stored, because the last has the answer."""
+"""Maximum number of stored responses for one question.
+
+The newest are stored, because the last one has the answer.
+"""
 MAX_SHOWN_ADDRESSES = 8
 MAX_SHOWN_CHARACTERS = 200
 
 
 class WireTap:
-    """Capture what a page received from the addresses that the rule matches.
+    """Capture what a page received from the addresses that a `WireRule` matches.
 
     The browser captures responses. A script in the page captures the messages of web sockets and event streams,
     because such a connection may stay open and has no complete response.
@@ -414,7 +420,7 @@ class WireTap:
     async def stop_capture_and_read_answer(self) -> WirePayload | None:
         """Stop the capture, and return the last answer that the page received, or ``None`` if there is no answer.
 
-        If the rule selects the text from the network for grading (``graded`` is ``wire``), a missing answer raises
+        If the rule says that the text from the network is graded (``graded`` is ``wire``), a missing answer raises
         `PageNotUnderstood`.
         """
         self._page.remove_listener("response", self._on_response)
@@ -467,7 +473,7 @@ class WireTap:
 
 
 async def read_body(response: Response) -> str | None:
-    """Return the text of a response, or ``None`` if it is not available, does not end in time or is too long."""
+    """Return the text of a response, or ``None`` if the response is not available, late or too long."""
     from playwright.async_api import Error  # Playwright is already imported
 
     try:

@@ -100,9 +100,9 @@ def is_page_gone(message: str) -> bool:
 
 
 MAX_STEPS = 3
-"""Maximum number of steps that open a chat, such as a chat button, a topic and "new conversation"."""
+"""Maximum number of presses that may be needed to open one chat: a chat button, a topic and "new conversation"."""
 MAX_PRESSES = 8
-"""Maximum number of presses on one page, including wrong presses."""
+"""Maximum number of presses on one page, including those that did not open a chat."""
 MIN_SCORE, MIN_SCORE_WITH_BOX = 3.0, 6.0
 """Minimum scores of a control that is pressed. The first applies to a page without a message box, and the
 second to a page that already has a doubtful message box.
@@ -130,7 +130,7 @@ class Opener(Record):
 
 @dataclass
 class ChatPath:
-    """The steps that opened the chat on one page of a target. They are repeated on other pages of the target.
+    """The steps that opened the chat on one page of a target. The steps are repeated on other pages of the target.
 
     ``proved`` is True if a message box that these steps opened has accepted a question.
     """
@@ -239,7 +239,7 @@ class Opening:
     async def _is_next_known_step_visible(self, last: OpenerPress) -> bool:
         """Return whether the page already shows the next known control.
 
-        This is the control that was pressed after ``last`` on earlier pages of the target.
+        The next known control is the one that was pressed after ``last`` on earlier pages of the target.
         """
         keys = [step.key for step in self._way.steps]
         at = keys.index(last.opener.key) + 1 if last.opener.key in keys else len(keys)
@@ -248,7 +248,7 @@ class Opening:
         )
 
     async def _choose_next_opener(self, *, box: bool) -> tuple[Frame, Opener] | None:
-        """Return the likeliest control that was not tried yet, with its frame.
+        """Return the control that most likely opens the chat and was not tried yet, with its frame.
 
         After a control has opened a part of the chat, only controls that appeared later are considered.
         """
@@ -319,7 +319,7 @@ class Opening:
             )
 
     async def _describe_page_state(self) -> str:
-        """Return a text that changes when the page changes: its address, amount of content and number of frames."""
+        """Return a text that changes with the page: the address, the amount of content and the number of frames."""
         frames = [frame for frame in self._page.frames if not frame.is_detached()]
         return f"{await call_in_page(self._page.main_frame, 'describePage')} {len(frames)}"
 

@@ -39,9 +39,12 @@ _FRAMEWORKS: Final = (
     ("NiceGUI", re.compile(r"/_nicegui/([\d.]+)?")),
     ("Panel", re.compile(r"/static/extensions/panel/")),
 )
-"""Patterns that identify the framework of a page, the most reliable patterns first. A group matches the version."""
+"""Patterns that identify the framework of a page, the most reliable patterns first.
+
+A group in a pattern matches the version of the framework.
+"""
 _CHANGING: Final = re.compile(r"\bnonce=(?:\"[^\"]*\"|'[^']*')|0x[0-9a-f]+|(?=[\w-]*\d)[\w-]{16,}|\d+|\s+")
-"""Parts that differ each time the same page loads: nonces, memory addresses, tokens, numbers."""
+"""A pattern for parts of the HTML that change with each load: nonces, memory addresses, tokens, numbers."""
 _TIME: Final = re.compile(r"\d{9,}")
 
 
@@ -74,7 +77,7 @@ def parse_page_info(html: str) -> PageInfo:
 
 
 def _find_title(html: str) -> str:
-    """Return the title of the page, or its Open Graph title (``og:title``) if it has no title."""
+    """Return the title of the page, or its Open Graph title (``og:title``) if the page has no title."""
     match = _TITLE.search(html)
     if match and (title := _normalize_text(match[1])):
         return title
@@ -84,7 +87,7 @@ def _find_title(html: str) -> str:
 
 
 def _find_bundle_addresses(html: str) -> list[str]:
-    """Return the addresses of the scripts and style sheets that the page loads, in order."""
+    """Return the addresses of the scripts and style sheets that the page loads, in the order of the HTML."""
     addresses: list[str] = []
     for tag, rest in _TAG.findall(html):
         attributes = _parse_attributes(rest)
@@ -100,7 +103,10 @@ def _parse_attributes(rest: str) -> dict[str, str]:
 
 
 def _format_bundle_name(address: str) -> str:
-    """Return the file name of a script or style sheet. Its query is included, unless it contains a time."""
+    """Return the file name of a script or style sheet.
+
+    The query of the address is included, unless it contains a time.
+    """
     parts = urlsplit(address)
     name = parts.path.rstrip("/").rsplit("/", 1)[-1] or parts.netloc
     query = f"?{parts.query}" if parts.query and not _TIME.search(parts.query) else ""

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
 
 _MARGIN_S = 10.0
-"""Seconds that the browser may need beyond the deadline of the page. After that, it counts as not responding."""
+"""Seconds that the browser may need beyond the deadline of the page.
+
+After that, the browser counts as not responding.
+"""
 _WALLS = frozenset({401, 402, 403, 407, 429})
 
 

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
 MAX_WINDOWS = 50
-"""Maximum number of popup windows and dialogs of one page. A page that opens more is closed."""
+"""Maximum number of popup windows and dialogs of one page.
+
+If a page opens more windows or dialogs, the page is closed.
+"""
 OPENING_DEADLINE_S = 15.0
 """Maximum seconds to open an empty page (0.2 s on an idle machine). After that, the browser counts as not
 responding.
@@ -58,7 +61,8 @@ class Tab:
 class Pages:
     """The open pages of one target.
 
-    With `Isolation.CONTEXT` each question gets a new page. Otherwise a page without failures is used again.
+    With `Isolation.CONTEXT`, each question gets a new page. Otherwise, a page is used again unless a question
+    failed on it.
     """
 
     def __init__(
@@ -102,7 +106,7 @@ class Pages:
     async def renew_session(self, tab: Tab, wall: LoginWall) -> bool:
         """Sign in again if ``tab`` has the newest session. Raises `LoginFailed`.
 
-        Return whether a newer session exists now, or False if the target has no login.
+        Return True if a newer session exists now, and False if the target has no login.
         """
         if self._login is None:
             return False
@@ -111,7 +115,7 @@ class Pages:
         return True
 
     async def renew_ended_session_and_raise(self, tab: Tab, failure: ProbeError | None = None) -> None:
-        """Renew the session and raise `SessionEnded` if the page shows a login form after a conversation.
+        """If the page shows a login form after a conversation, renew the session and raise `SessionEnded`.
 
         ``failure`` is the error with which the conversation ended, or ``None``.
         """

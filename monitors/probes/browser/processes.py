@@ -1,8 +1,8 @@
 """Limit the memory and CPU time of the browser's processes, and create their temporary folder.
 
-The limits work only on Linux, because ``/proc`` is read. If the process of a page exceeds a limit, the process is
-ended, and the page crashes. If the browser or Playwright exceeds a limit, the browser is ended, and a new browser
-starts.
+The limits work only on Linux, because Lookout reads ``/proc``. If the process of a page exceeds a limit, the
+process is ended, and the page crashes. If the browser or Playwright exceeds a limit, the browser is ended, and a
+new browser starts.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def remove_folder(folder: Path) -> None:
 def set_playwright_temporary_folder(folder: Path) -> None:
     """Use ``folder`` for the temporary files of Playwright and the browsers that this task starts next.
 
-    Playwright has no option for the folder, so its environment variable is set. The environment of Playwright and
+    Playwright has no option for this folder, so an environment variable is set. The environment of Playwright and
     the browsers contains no secret.
     """
     transport: Any = import_module(
@@ -88,12 +88,12 @@ PAGE_MB: Final = 1_500
 BROWSER_MB: Final = 2_000
 """Maximum memory in MB of the browser's main process, and of Playwright's process.
 
-With 8 pages, each took 150 MB.
+With 8 open pages, each of these processes took 150 MB.
 """
 TREE_MB: Final = 5_000
-"""Maximum memory in MB of all processes together, which is enough for 8 pages."""
+"""Maximum memory in MB of all processes together, which is enough for a browser with 8 pages."""
 SPINNING_S: Final = 60.0
-"""Seconds for which the process of a page may use a full core without a pause. The slowest real page took 8 s."""
+"""Maximum seconds for which a page's process may use a full core without a pause. Real pages needed up to 8 s."""
 BUSY_CPU_SHARE: Final = 0.9
 POLL_INTERVAL_S: Final = 0.5
 """Seconds between two checks. The time is short, because a page can allocate 1.2 GB in a second."""
@@ -115,7 +115,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Process:
-    """The state of one process. ``cpu_s`` is the CPU time that it has used so far, in seconds."""
+    """The state of one process. ``cpu_s`` is the CPU time that the process has used so far, in seconds."""
 
     pid: int
     started: str
@@ -131,10 +131,10 @@ _Since = tuple[float, float]
 
 @dataclass
 class BrowserLimiter:
-    """Watches the processes of a browser and ends those that exceed a limit.
+    """Watches the processes of a browser and ends a process that exceeds a limit.
 
-    The browser is the child process with ``mark`` in its command line. ``ended`` is the reason why a process
-    was last ended. It is empty if no process was ended.
+    The browser is the child process with ``mark`` in its command line. ``ended`` is the reason why a process was
+    last ended. The reason is empty if no process was ended.
     """
 
     mark: str

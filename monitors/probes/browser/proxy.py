@@ -67,7 +67,7 @@ class _Failed(Exception):
 class GuardedProxy:
     """The proxy of one page. Use it as an async context manager or with `start` and `close`.
 
-    ``refused`` has the reason for each host and port that the guard refused. ``last_failure`` is the error of the
+    ``refused`` maps each host and port that the guard refused to the reason. ``last_failure`` is the error of the
     newest failed connection.
     """
 
@@ -131,7 +131,7 @@ class GuardedProxy:
             writer.close()
 
     async def _connect_if_allowed(self, host: str, port: int) -> _Ends:
-        """Connect to a host and port that the guard allows. Raises `_Failed` and stores the reason."""
+        """Connect to a host and port that the guard allows. On failure, store the reason and raise `_Failed`."""
         place = format_host_and_port((host, port))
         try:
             addresses = await self._guard.resolve_allowed(host, port)
@@ -260,7 +260,10 @@ def _is_loopback_host(host: str) -> bool:
 
 
 async def _open_tunnel(upstream: _Upstream, host: str, port: int) -> _Ends:
-    """Open a connection through the proxy of the local network. Raises `_Failed` if the proxy refuses it."""
+    """Open a connection through the proxy of the local network.
+
+    Raises `_Failed` if the proxy refuses the connection.
+    """
     trust = ssl.create_default_context() if upstream.encrypted else None
     reader, writer = await asyncio.open_connection(upstream.host, upstream.port, ssl=trust, limit=_CHUNK)
     place = format_host_and_port((host, port))

@@ -1,6 +1,6 @@
 """Sign in to a target with a form, in a window or with an imported session file.
 
-The session is stored only after a check that it opens the chat.
+The session is stored only if a check shows that it opens the chat.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 POLL_INTERVAL_S = 0.5
 """Seconds between two checks of the window."""
 CHAT_CHECKS = 3
-"""Number of checks in a row that must find a chat. Some sites show a chat just before they ask for a login."""
+"""A person counts as signed in when this many checks in a row found a chat.
+
+Some sites show a chat just before they ask for a login.
+"""
 PERSON_DEADLINE_S = 900.0
-"""Maximum seconds that a person has to sign in. A second factor may need a phone that must be fetched first."""
+"""Maximum seconds that a person has to sign in. The person may first have to fetch a phone for a second factor."""
 
 
 async def sign_in(

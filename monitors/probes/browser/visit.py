@@ -101,7 +101,10 @@ class Visit:
         self.raise_if_page_left_app(frame)
 
     def replace_error_of_refused_connection(self, error: ProbeError) -> ProbeError:
-        """Return ``error``, or `AccessDenied` if Lookout blocked a connection that the page may need."""
+        """Return `AccessDenied` if Lookout blocked a connection that the page may need.
+
+        Otherwise, return ``error``.
+        """
         if not self.refused or not isinstance(error, AnswerTimeout | AnswerIncomplete | AppErrorShown):
             return error
         return AccessDenied(
@@ -110,7 +113,7 @@ class Visit:
         )
 
     def build_opening_error(self, address: str, error: Error) -> Exception | None:
-        """Return the error for a page that did not open, or ``None`` if it opened and then loaded another page."""
+        """Return the error for a page that did not open, or ``None`` if another page was loaded meanwhile."""
         if _INTERRUPTED in error.message:
             return None
         if "net::" not in error.message:

@@ -67,7 +67,7 @@ _ANSWERS: Final = (
     *("answer", "reply", "response", "output_text", "completion", "generated_text", "assistant", "bot", "output"),
     *("result", "content", "text", "delta", "token", "message", "msg", "data", "chunk"),
 )
-"""Names of the field with the answer, the most certain first."""
+"""Names of fields that may contain the answer, the likeliest name first."""
 _NO_ANSWER: Final = re.compile(
     r"(^|[._])(citations?|sources?|references?|documents?|contexts?|chunks|passages|metadata|usage|reasoning|"
     r"thinking|steps|history|prompt|question|query|errors?|detail|title|suggestions|id|model|role|object|type|"
@@ -96,7 +96,7 @@ class AddressResponse(Record):
     said: str
 
     def as_api_with_methods(self, allowed: str) -> Self:
-        """Return this response as the response of an API.
+        """Return a copy in which the address is an API.
 
         ``allowed`` contains the HTTP methods that the address reported in reply to an OPTIONS request.
         """
@@ -106,9 +106,9 @@ class AddressResponse(Record):
 class ApiDiscovery(Record):
     """The settings for asking an API.
 
-    If ``probe`` is ``None``, no settings were found, and ``problem`` is the reason. ``tried`` contains the request
-    bodies with their results. If the API refused the requests, ``refused`` is the status 401 or 403, and ``header``
-    is the header that the API requires. ``answer`` is the last answer of the API.
+    If ``probe`` is ``None``, no settings were found, and ``problem`` is the reason. ``tried`` contains the tried
+    request bodies with their results. If the API refused the requests, ``refused`` is the status 401 or 403, and
+    ``header`` is the header that the API requires. ``answer`` is the last answer of the API.
     """
 
     probe: ProbeSettings | None = None
@@ -252,7 +252,7 @@ class _RequestBodySearch:
         self._queue: list[dict[str, Any]] = [{}, *BODIES]
         self._done: list[dict[str, Any]] = []
         self._answer_to_empty_body: str | None = None
-        """The text that the API answered to an empty request body, or ``None`` if it gave no answer."""
+        """The text that the API answered to an empty request body, or ``None`` if the API gave no answer."""
 
     async def run(self, client: httpx.AsyncClient) -> ApiDiscovery:
         while self._queue and len(self._done) < MAX_POSTS:
@@ -415,7 +415,7 @@ def _compute_field_name_rank(path: str) -> int:
 
 
 def _is_text_in_pieces(documents: list[Any], path: str) -> bool:
-    """Return whether the answer is the text of all pieces joined together.
+    """Return whether the pieces must be joined to get the complete answer.
 
     If the result is False, the last piece already contains the complete answer. ``path`` leads to the pieces.
     """

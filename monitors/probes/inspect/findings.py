@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 MIN_LIKENESS = 0.6
-"""Minimum share of the letters of an answer that a message must contain. A page may change a part of the text."""
+"""A message must contain at least this share of the letters of an answer. A page may change a part of the text."""
 
 PIECE_LETTERS = 5
 """Number of letters in each piece when two texts are compared piece by piece.
@@ -34,11 +34,12 @@ PIECE_LETTERS = 5
 Small pieces are used because a page may split, join and number the text.
 """
 MIN_PIECEWISE_LETTERS = 12
-"""Minimum number of letters in an answer that is compared by pieces. A message must contain a shorter answer
-completely.
+"""An answer with at least this many letters is compared piece by piece.
+
+A message must contain a shorter answer completely.
 """
 UNSHOWN_WEIGHT = 0.25
-"""The weight with which extra text in a message lowers the likeness of the message and the answer.
+"""How strongly extra text in a message lowers the likeness of the message to the answer, from 0 to 1.
 
 If two messages contain the answer, the one with less extra text is therefore preferred.
 """
@@ -46,7 +47,7 @@ If two messages contain the answer, the one with less extra text is therefore pr
 MAX_DOCUMENTS = 5000
 MAX_LEAVES = 20_000
 MAX_READS = 200_000
-"""Maximum number of reads (documents times paths) for one address. This number of reads takes about 1 s."""
+"""Maximum number of values (documents times paths) that are read for one address. Reading them takes about 1 s."""
 CITATIONS = re.compile(r"(^|[._])(citations?|sources?|references?|documents?)([._]|$)", re.IGNORECASE)
 APP_PATH = re.compile(r"(^|\.)(model|model_name|path|route|provider)$", re.IGNORECASE)
 LATENCY = re.compile(r"(^|\.)(latency|latency_ms|ms|duration_ms|elapsed_ms|took_ms)$", re.IGNORECASE)
@@ -119,9 +120,9 @@ def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tu
 
 
 def read_answer_by_rule(rule: WireRule, received: Iterable[NetworkMessage]) -> WirePayload | None:
-    """Return the last answer that the rule finds in the messages, or ``None`` if there is none.
+    """Return the last answer that the rule finds in the messages, or ``None`` if the rule finds no answer.
 
-    A run reads the answer in the same way.
+    A run of the suite reads the answer in the same way.
     """
     for message in reversed(tuple(received)):
         if not rule.matches(message.url):
@@ -406,13 +407,16 @@ def find_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
 
 
 QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")
-"""Three questions that any bot can answer, and that start no action or search. The right answers are different."""
+"""Three questions that any bot can answer, and that start no action or search.
+
+Each question has a different right answer.
+"""
 SAME_ANSWER = "another question had the same answer"
 OTHER_ANSWER = "the app sent the text on the page as the answer to another question"
 
 
 class PageProblem(Record):
-    """The reason why Lookout could not ask the page, and what to do."""
+    """The reason why Lookout could not ask the page a question, and what the user should do."""
 
     reason: NoAnswerReason
     blame: Blame
@@ -445,12 +449,15 @@ class Trial(Record):
         return self.model_copy(update={"doubt": doubt})
 
     def with_grades(self, *, by_page: str | None, by_wire: str | None) -> Self:
-        """Return the trial with the grades of the shown text and of the sent text."""
+        """Return the trial with the grades of ``text`` (from the page) and ``sent`` (from the network)."""
         return self.model_copy(update={"by_page": by_page, "by_wire": by_wire})
 
 
 REMEMBER = ("Please remember this word for a moment: quillfern.", "Which word did I ask you to remember?")
-"""Two turns of one conversation. If the second answer contains the word, the bot remembers earlier turns."""
+"""Two turns of one conversation.
+
+If the second answer contains the word of the first turn, the bot remembers that turn.
+"""
 REMEMBERED = "quillfern"
 
 
@@ -477,8 +484,8 @@ class PageInspection(Record):
     - ``frame`` is the address of the frame with the chat, if the chat is in a frame.
     - ``why_asked`` is the reason why a question was asked or not asked.
     - ``starters`` contains questions that the page suggests.
-    - ``fallback_answer`` is set if all general questions got the same answer. It contains this answer.
-    - ``pins_note`` names the proposed selectors that did not work. They are not in ``selectors``.
+    - ``fallback_answer`` contains the answer that all general questions got, or is empty if the answers differed.
+    - ``pins_note`` names the proposed selectors that did not work. These selectors are not in ``selectors``.
     - ``picture`` is the path of the screenshot.
     """
 
@@ -526,7 +533,8 @@ class PageInspection(Record):
     ) -> Self:
         """Return the inspection with the results of the trial.
 
-        These are the trial questions, the rules that found all answers, and the result of the "new chat" button.
+        These are the trial questions, the rules that found all answers, and the result of testing the "new chat"
+        button.
         """
         return self.model_copy(update={"trials": trials, "wire": wire, "new_chat": new_chat})
 
@@ -538,7 +546,7 @@ def is_same_answer_for_all(trials: Sequence[Trial]) -> bool:
 
 MAX_RESPONSES = 40
 MAX_TEXT_CHARACTERS = 2_000_000
-"""Maximum number of characters of one response that are searched."""
+"""Maximum number of characters of one response that are searched for the answer."""
 
 
 class Listener:

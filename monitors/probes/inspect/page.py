@@ -65,7 +65,7 @@ MIN_PINNED_DEADLINE_S, PINNED_DEADLINE_FACTOR = 10.0, 3
 # Colours that people with red-green blindness can distinguish (Okabe and Ito).
 OUTLINE_MARKS = (("box", "message box", "#0072B2"), ("send", "send", "#D55E00"), ("answer", "answer", "#007A5A"))
 TREE_LINE = re.compile(r'- (?:\'|")?([a-z]+)(?: "((?:[^"\\]|\\.)*)")?')
-"""One line of an accessibility tree: ``- textbox "Your message"``."""
+"""A pattern for one line of an accessibility tree, such as ``- textbox "Your message"``."""
 
 
 async def inspect_page(
@@ -130,7 +130,7 @@ async def _inspect_signed_in(
 
 
 class PageInspector:
-    """Inspect one page. The result so far is in ``_inspection``."""
+    """Inspect one page. ``_inspection`` contains what was found so far."""
 
     def __init__(
         self, pages: Pages, tab: Tab, settings: ProbeSettings, inspection: PageInspection, asking: AskPermission
@@ -195,7 +195,7 @@ class PageInspector:
         )
 
     async def _find_answer_place_or_ask(self, conversation: PageConversation) -> None:
-        """Find where answers appear: from marks in the page, or by asking one question."""
+        """Find the place where answers appear: from ARIA attributes of the page, or by asking one question."""
         chat = conversation.chat
         place = await self._describe_element("__lookout.place()", "the page marks it as the list of messages")
         recognised = chat.selectors.answer is not None or place is not None
@@ -364,7 +364,8 @@ async def ask_trial_questions(
 ) -> TriedPage:
     """Ask each question on a new page, then test the "new chat" button of the page.
 
-    The button is tested only if each case gets a new page. Raises only `BrowserMissing` and `BrowserLost`.
+    The button is tested only if the settings give each case a new page. Raises only `BrowserMissing` and
+    `BrowserLost`.
     """
     chromium = Chromium(browser_path=settings.browser_path, search_path=search_path)
     async with chromium:
@@ -489,7 +490,7 @@ def _build_trial(
 
 
 def _add_doubt_if_other_answer(trial: Trial, trials: Sequence[Trial]) -> Trial:
-    """Return ``trial``, with a doubt if the page shows what the app sent as the answer to another question."""
+    """Return ``trial``. Add a doubt if the page shows the answer that the app sent to another question."""
     shown = keep_letters_and_digits(trial.text)
     own = keep_letters_and_digits(trial.sent.text) if trial.sent else shown
     others = [keep_letters_and_digits(other.sent.text) for other in trials if other is not trial and other.sent]

@@ -45,13 +45,13 @@ class JobTraces(Protocol):
     """Read the traces that the app records of its agent."""
 
     async def require_own_project(self, address: str) -> None:
-        """Raise `ConfigError` if the trace at this address is in the production project."""
+        """Raise `ConfigError` if the trace at this address is not in the project of the target."""
         ...
 
     async def read_runs(self, address: str) -> Sequence[Any]:
         """Return the runs in the trace of a finished job, or an empty list if the trace is not available.
 
-        Raises `ConfigError` in the same situations as `require_own_project`.
+        Raises `ConfigError` if the trace is in the production project.
         """
         ...
 
@@ -120,7 +120,10 @@ class JobDriver:
         name: str = "question",
         select_evidence: SelectEvidence = select_no_evidence,
     ) -> Answer:
-        """See `ChatDriver.ask`. Each turn is a job. Earlier turns and reports replace ``{history}``."""
+        """See `ChatDriver.ask`. Each turn is a job.
+
+        In the request, ``{history}`` is replaced with the earlier turns and reports.
+        """
         note = self._notes.read_note_if_turns_match(name, turns)
         conversation = note.conversation if note else create_conversation_id()
         earlier = note.earlier if note else ()
@@ -141,7 +144,7 @@ class JobDriver:
     async def _run_first_job_alone(self) -> AsyncGenerator[None]:
         """Let the first job run alone, and all later jobs at the same time.
 
-        If the trace of the first job is in the production project, no other job is started.
+        If the trace of the first job is not in the project of the target, no other job is started.
         """
         if self._has_first_job_ended:
             yield
@@ -263,7 +266,10 @@ class JobDriver:
         self._started.add(job.job_id)
 
     async def _follow_events(self, job: AgentJob, store_job: StoreJob) -> None:
-        """Read the events of the job until the stream ends. Return without an error if it breaks or is silent."""
+        """Read the events of the job until the stream ends.
+
+        If the stream breaks or sends no data, return without an error.
+        """
         if self._settings.events_url is None:
             return
         try:
@@ -294,7 +300,7 @@ class JobDriver:
         """If the agent waits for an answer, send an answer to its question.
 
         The answer is stored before it is sent, so that a resumed run sends the same answer. After a temporary
-        error, Lookout tries again when it has read the next state of the job.
+        error, Lookout sends the answer again when it has read the next state of the job.
         """
         if job.questions.open_question is None or job.is_finished_or_raise:
             return
@@ -356,9 +362,9 @@ class JobDriver:
         await self._cancel_and_raise_if_production(job)
 
     async def _cancel_and_raise_if_production(self, job: AgentJob) -> None:
-        """Check which project contains the trace of the job.
+        """Check that the trace of the job is in the project of the target.
 
-        If it is the production project, cancel the job and raise `ConfigError`.
+        If the trace is in another project, such as production, cancel the job and raise `ConfigError`.
         """
         if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace_url:
             return

@@ -13,7 +13,7 @@ from monitors.storage import OWNER_ONLY_MODE, write_atomically
 
 FOLDER = "jobs"
 MIN_UNIQUE_ID_CHARACTERS = 16
-"""Minimum number of characters of an id that is treated as unique: half of a UUID."""
+"""An id with at least this many characters is treated as unique. A UUID has twice as many."""
 
 
 class JobNote(Record):

@@ -22,8 +22,8 @@ MAX_QUESTION_CHARACTERS = 2000
 class AgentQuestions:
     """The questions of one job.
 
-    - ``open_question`` is the question without an answer. It is an empty string if the app does not show the words
-      of the question, and ``None`` if the agent does not wait.
+    - ``open_question`` is the question that has no answer yet. The string is empty if the app does not show the
+      words of the question, and ``None`` means that the agent does not wait.
     - ``earlier_questions`` contains the questions that an earlier process answered.
     - ``delivered`` is True if the app has accepted the last answer.
     """
@@ -86,7 +86,7 @@ class AgentQuestions:
 
         ``text`` is the question. The answer is ``scripted``, or the default answer if ``scripted`` is ``None``.
 
-        If the app possibly did not accept the last answer, the last answer is returned again. Raises
+        If the app may not have accepted the last answer, the last answer is returned again. Raises
         `PageNotUnderstood` if no address for answers is configured, and `AnswerIncomplete` if the agent asks too
         many questions.
         """

@@ -34,7 +34,10 @@ def build_report_request(template: str, job: AgentJob) -> Any:
 
 
 def _fill_report_template(template: Any, job: AgentJob) -> Any:
-    """Return the JSON with ``{job}`` and ``{location}`` replaced. Quotes in the id cannot end a string."""
+    """Return the JSON with ``{job}`` and ``{location}`` replaced.
+
+    Quotes in these values cannot change the structure of the JSON.
+    """
     match template:
         case "{job}":
             return job.job_id
@@ -75,7 +78,10 @@ def require_no_graphql_errors(text: str) -> str:
 
 
 def parse_graphql_errors(text: str) -> list[Any]:
-    """Return the ``errors`` of a GraphQL reply. The result is empty if the text is not a GraphQL reply."""
+    """Return the ``errors`` of a GraphQL reply.
+
+    The result is empty if the reply has no errors, or if the text is not a GraphQL reply.
+    """
     try:
         document: Any = json.loads(text)
     except (ValueError, RecursionError):

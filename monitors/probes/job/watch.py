@@ -63,7 +63,7 @@ CHUNK_BYTES = 65_536
 
 
 class Body(Record):
-    """The text of a response, and its address."""
+    """The text of a response, and the address that sent it."""
 
     url: str
     text: str
@@ -136,7 +136,7 @@ class JobHttp:
     async def post_answer(self, url: str, body: Any) -> None:
         """Send the answer to a question of the agent. Raises the same errors as `fetch`.
 
-        HTTP 409 is not an error. It means that the agent no longer waits.
+        HTTP 409, which means that the agent no longer waits, is not an error.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s):
@@ -247,9 +247,9 @@ A job that the app created more than this time before Lookout started it is an o
 """
 MAX_STEPS = 1000
 MAX_EVENTS = 5 * MAX_STEPS
-"""Maximum number of stored events of a job: five for each step.
+"""Maximum number of stored events of a job: five for each of `MAX_STEPS` steps.
 
-A step has at most three events. The events of `MAX_STEPS` steps always fit.
+A step has at most three events, so the events of all steps fit.
 """
 
 
@@ -406,7 +406,10 @@ class AgentJob:
             self.traced_hops = path.hops
 
     def apply_event(self, event: Event) -> None:
-        """Store one event of the job. The name of an event may be a state. Data that is not JSON is ignored."""
+        """Store one event of the job. The name of the event may be an end state of the job.
+
+        Data that is not JSON is ignored.
+        """
         if event.name.casefold() in self._end_states:
             self.state, self.has_end_event = replace_surrogates(event.name), True
         try:
@@ -446,7 +449,7 @@ class AgentJob:
 
     @property
     def trace_url(self) -> str:
-        """Return the address of the job's trace. The address is empty if no state contained one."""
+        """Return the address of the job's trace. The address is empty if no state contained an address."""
         addresses = [
             value for value in collect_items(self.last_document, self.settings.trace_url) if isinstance(value, str)
         ]

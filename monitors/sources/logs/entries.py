@@ -34,7 +34,7 @@ _MAX_KEY_LENGTH: Final = 40
 _BLOCKED_REPLY: Final = BlockedReply.__pydantic_validator__
 """The validator of `BlockedReply`.
 
-It is called directly, because a call of ``model_validate`` takes 10 % of the time of parsing.
+It is called directly, because calls of ``model_validate`` would take 10 % of the parsing time.
 """
 _BLANK = b" \t\r\n\0"
 _BOM = b"\xef\xbb\xbf"
@@ -56,8 +56,8 @@ def parse_line(
 ) -> HallucinationEntry | QuarantinedLine | None:
     """Parse a line of a log into an entry, or into a quarantined line if it is not a valid entry. Never raises.
 
-    Returns ``None`` for a line without an entry: a blank line, ``{}``, a heartbeat, or a reply that the
-    application's guard classified as right.
+    Returns ``None`` for a line without an entry: a blank line, ``{}``, a heartbeat, or a reply that the log marks
+    as right.
 
     ``fields`` contains the paths to the parts of an entry. All other keys are stored unchanged. Byte order marks,
     carriage returns, and zero bytes that a crash left around a line are removed.
@@ -73,7 +73,7 @@ def parse_line(
 def parse_reply(
     log: Identifier, line: LogLine, fields: LogFields = _DEFAULT_FIELDS
 ) -> BlockedReply | QuarantinedLine | None:
-    """Parse a line of a log like `parse_line`, but return the entry's reply without its position in the log."""
+    """Parse a line like `parse_line`, but return only the reply of the entry, without the position of the line."""
     if line.length > len(line.raw):
         return _build_quarantined_line(log, line, QuarantineReason.TOO_LONG, f"line of {line.length:,} bytes")
     text = _strip_blanks(line.raw)
@@ -120,8 +120,8 @@ def _strip_blanks(raw: bytes) -> bytes:
 def _build_reply(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
     """Build the blocked reply from ``value``, the JSON object of an entry.
 
-    If all parts of the entry are at their usual paths, they are validated at once. Otherwise, each part is
-    searched separately.
+    If all parts of the entry are at their usual paths, the parts are validated in one step. Otherwise, each part is
+    searched for separately.
     """
     if value.keys().isdisjoint(fields.others):
         values = {name: value.pop(path) for name, path in fields.usual if path in value}
@@ -135,7 +135,7 @@ def _build_reply(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply
 def _build_reply_from_nested_fields(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
     """Build the blocked reply from an entry whose parts are not at their usual paths.
 
-    Their names may be in camel case, or the parts may be in inner objects or in messages.
+    The names of the parts may be in camel case, or the parts may be in inner objects or in messages.
     """
     unified = unify_keys(value)
     flat: dict[str, JsonValue] = {}
@@ -203,8 +203,8 @@ def _pop_first_value(value: dict[str, JsonValue], paths: Paths) -> JsonValue:
 def _convert_to_field_type(name: str, value: JsonValue) -> JsonValue:
     """Convert ``value`` to the type of the field ``name``, if possible.
 
-    A string becomes a list of one element if the field is a list. A list of strings is joined if the field is a
-    text.
+    For a field that is a list, a string becomes a list of one element. For a field that is a text, a list of
+    strings is joined to one text.
     """
     if name in _LISTS and isinstance(value, str):
         return [value]
@@ -249,7 +249,7 @@ def _replace_non_finite(value: JsonValue) -> JsonValue:
 def _build_unreadable_line(log: Identifier, line: LogLine, text: bytes, error: ValueError) -> QuarantinedLine:
     """Build the quarantined line for a line that is not JSON.
 
-    The detail contains the position of the error, but no text from the line.
+    ``detail`` of the result contains the position of the error, but no text from the line.
     """
     try:
         text.decode()

@@ -1,4 +1,4 @@
-"""Open the files of a log at one moment: the newest file and the rotated files.
+"""Open all files of a log for one poll: the newest file and the rotated files.
 
 A remote log is read with range requests, so that only new bytes are transferred.
 """
@@ -38,7 +38,7 @@ class LogFile(Protocol):
 
     @property
     def size(self) -> int:
-        """Return the number of bytes in the file when it was opened."""
+        """Return the size in bytes that the file had when it was opened."""
         ...
 
     @property
@@ -73,12 +73,12 @@ class LogPlace(Protocol):
     """The location of a log, on this machine or at an address."""
 
     def poll(self) -> AbstractContextManager[LogFiles]:
-        """Open the files until the context ends. Raises `SourceUnavailable` if the log cannot be reached."""
+        """Open the files for the ``with`` block. Raises `SourceUnavailable` if the log cannot be reached."""
         ...
 
 
 class LocalLog:
-    """A log on this machine. Each file is opened before its size is read, so a rename in between does no harm.
+    """A log on this machine. Each file is opened before its size is read, so a rename during a poll does no harm.
 
     Rotated files are files in the same folder whose names begin with the name of the log (``x.jsonl.1``,
     ``x.jsonl-20261122``), or that match ``rotated``, a glob pattern. Files that end in ``.gz`` are decompressed.
@@ -90,9 +90,9 @@ class LocalLog:
 
     @contextmanager
     def poll(self) -> Generator[LogFiles]:
-        """Open the files until the context ends.
+        """Open the files for the ``with`` block.
 
-        Raises `SourceUnavailable`, which names a file that cannot be read.
+        Raises `SourceUnavailable` with the name of the file if a file cannot be read.
         """
         with ExitStack() as stack:
             newest = _open_local(self._path, stack)
@@ -110,7 +110,7 @@ class LocalLog:
 class _PlainFile:
     """An open local file that is not compressed.
 
-    Bytes that are appended after its size was read are left for the next poll.
+    Bytes that are appended later, after the size of the file was read, are left for the next poll.
     """
 
     def __init__(self, name: str, stream: IO[bytes]) -> None:
@@ -182,13 +182,13 @@ def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | No
 HEAD_BYTES: Final = 1 << 16
 """Number of bytes at the start of a file that are cached.
 
-The hashes of the start of a file, which identify the file at later polls, need no more bytes.
+The hashes that identify the file at later polls are computed from these bytes.
 """
 DEFAULT_HUB: Final = "https://huggingface.co"
 REQUEST_DEADLINE_S: Final = 60.0
 CONNECT_TIMEOUT_S: Final = 10.0
 MAX_RANGE_BYTES: Final = 100_000_000
-"""Maximum number of bytes in a range request. No read is larger, because a line has at most 64 MiB."""
+"""Maximum number of bytes in a range request. This is enough for every read, because a line has at most 64 MiB."""
 _CONTENT_RANGE: Final = re.compile(r"bytes (?:\d{1,18}-\d{1,18}|\*)/(\d{1,18})", re.ASCII)
 _HUB_FILE: Final = re.compile(
     r"hf://(?P<kind>datasets/|spaces/)?(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)(?:@(?P<revision>[\w./-]+?))?/(?P<path>.+)"
@@ -210,7 +210,10 @@ class RemoteLog:
 
     @contextmanager
     def poll(self) -> Generator[LogFiles]:
-        """Open the file in its present state. Raises `SourceUnavailable`, which names the host and its response."""
+        """Open the file in its present state.
+
+        Raises `SourceUnavailable` with the name of the host and its response.
+        """
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(self._open_client()) as client:
             ranges = _RangeReader(client, portal, self._url)
             yield LogFiles(_open_remote(ranges), ())
@@ -235,7 +238,7 @@ class _RangeReader:
         self.host = httpx.URL(url).host
 
     def fetch(self, start: int, end: int) -> tuple[httpx.Response, bytes]:
-        """Fetch the bytes from ``start`` to before ``end``. The remaining bytes of a longer response are not read.
+        """Fetch the bytes from ``start`` (inclusive) to ``end`` (exclusive). Any further bytes are not read.
 
         The bytes are empty if the response is not a range. Raises `SourceUnavailable` if the host does not respond.
         """
@@ -345,7 +348,10 @@ def _open_remote(ranges: _RangeReader) -> _RemoteFile | None:
 
 
 def _is_empty(response: httpx.Response) -> bool:
-    """Return whether the file is empty. For an empty file, some servers send the whole file instead of a range."""
+    """Return whether the response shows that the file is empty.
+
+    For an empty file, some servers send the whole file instead of a range.
+    """
     return response.status_code == HTTPStatus.OK and response.headers.get("content-length") == "0"
 
 

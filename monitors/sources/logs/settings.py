@@ -58,12 +58,12 @@ class LogFields(BaseModel):
 
     @property
     def usual(self) -> tuple[tuple[str, str], ...]:
-        """Return the fields, each with its first path."""
+        """Return the name and the first path of each field."""
         return self._usual
 
     @property
     def others(self) -> frozenset[str]:
-        """Return all top-level keys under which a part of an entry may be, except the first path of each field.
+        """Return all top-level keys that may contain a part of an entry, except the first path of each field.
 
         If an entry has none of these keys, all its parts are at their first paths.
         """

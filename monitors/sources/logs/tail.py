@@ -30,7 +30,7 @@ CHUNK_BYTES = 1 << 20
 
 
 class LogLine(NamedTuple):
-    """One line of the log, without its line ending. The same text at another position is a different line.
+    """One line of the log, without its line ending. Two lines at different positions are always different lines.
 
     ``length`` is the length of the line in bytes. ``length`` is larger than the length of ``raw`` if only the start
     of the line was stored.
@@ -75,7 +75,7 @@ def read_incomplete_line(file: LogFile, start: int, generation: int, *, max_byte
 
 
 def _build_line(generation: int, offset: int, line: bytes, max_bytes: int) -> LogLine:
-    """Build a line that is completely in one chunk, as is the case for most lines."""
+    """Build a line that is completely in one chunk. Most lines are."""
     return LogLine(generation, offset, line[:max_bytes], len(line), hashlib.sha256(line).hexdigest())
 
 
@@ -107,7 +107,7 @@ START_LENGTHS = (64, 256, 1_024, 4_096, 16_384, 65_536)
 The shortest part is 64 bytes, because an entry with a time and a text is longer than 64 bytes.
 """
 TAIL_BYTES = 4_096
-"""Number of bytes before the position of the cursor that are hashed.
+"""Number of bytes that are hashed. They are the last bytes before the position of the cursor.
 
 If the lines contain times, two different files never have the same hash.
 """
@@ -116,7 +116,7 @@ If the lines contain times, two different files never have the same hash.
 def build_file_mark(file: LogFile, offset: int, generation: int) -> FileMark:
     """Return the mark of a file that was read up to ``offset``.
 
-    The mark contains hashes of the part that was read. It identifies the file at later polls.
+    The mark contains hashes of the part that was read. These hashes identify the file at later polls.
     """
     tail = min(TAIL_BYTES, offset)
     return FileMark(
@@ -149,8 +149,8 @@ def is_older_copy(file: LogFile, mark: FileMark) -> bool:
 def find_first_unread_offset(file: LogFile, mark: FileMark) -> int:
     """Return the offset in ``file`` at which its unread lines begin.
 
-    ``file`` has replaced the file that ``mark`` describes. It may begin with the same lines, which were already
-    read.
+    ``file`` has replaced the file that ``mark`` describes. ``file`` may begin with lines of the old file, which
+    were already read.
     """
     if is_older_copy(file, mark):
         return file.size
@@ -231,9 +231,9 @@ def _find_late_parts(files: LogFiles, cursor: LogCursor) -> tuple[FilePart, ...]
 
 
 def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile | None) -> list[LogFile]:
-    """List the rotated files that were created after the last poll, oldest first. No poll has read them.
+    """List the rotated files that no poll has read, because they were created after the last poll. Oldest first.
 
-    ``moved_file`` is omitted. It is the file that the last poll was reading, under a new name.
+    The result does not include ``moved_file``, the file that the last poll was reading and that now has a new name.
     """
     return [
         file
@@ -262,7 +262,7 @@ def _plan_new_files(
 
 
 def _find_marked_file(files: Sequence[LogFile], mark: FileMark) -> LogFile | None:
-    """Return the file that ``mark`` describes, or ``None`` if it is not in ``files``.
+    """Return the file that ``mark`` describes, or ``None`` if ``files`` does not contain this file.
 
     If there are several copies, return the longest copy.
     """
@@ -287,7 +287,7 @@ MAX_WATCHED_GENERATIONS = 16
 
 
 class BatchLimits(NamedTuple):
-    """Limits of memory use: the length of a line that is stored completely, and the size of one batch.
+    """Limits of memory use: the maximum length of a line that is stored completely, and the maximum batch size.
 
     The size of a batch is limited in bytes and in lines.
     """
@@ -306,7 +306,7 @@ NOTHING_READ = FileMark(generation=0, offset=0, tail_bytes=0, tail_sha256=hashli
 class LogBatch(NamedTuple):
     """Lines in the order in which they were written, and the cursor after these lines.
 
-    The caller must store lines, warnings and cursor in one transaction, so that a crash neither skips nor repeats
+    The caller must store lines, warnings and cursor in one transaction. Then a crash neither skips nor repeats
     lines.
     """
 
@@ -355,7 +355,7 @@ def build_unread_cursor_with_history(files: LogFiles, log: Identifier) -> LogCur
 
 
 class _PartReader:
-    """Reads the parts of files that one poll must read, and keeps track of the position."""
+    """Reads the parts of files that one poll must read, and updates the read position."""
 
     def __init__(
         self,

@@ -30,18 +30,19 @@ from monitors.stats.intervals import compute_finite_population_limits
 from monitors.stats.stratified import compute_failure_rate_interval
 
 POINT_COUNT = 256
-"""Number of points at which combinations of failures are computed.
+"""Number of combinations of failure counts over which the limits are averaged.
 
 With 256 points, the width of the interval for five strata was within 1 % of the mean of 20,000 random runs.
 """
 _NEGLIGIBLE_CHANCE = 1e-9
-"""The largest numbers of failures are ignored if their total probability is smaller than this value."""
+"""Numbers of failures at the upper end are ignored if their total probability is smaller than this value."""
 
 
 class ExpectedStratum(NamedTuple):
     """The values of one stratum from which the expected interval is computed.
 
-    They are the number of conversations, the number that will be graded, and the expected failure rate.
+    These are the number of conversations, the number of conversations that will be graded, and the expected failure
+    rate.
     """
 
     conversations: int
@@ -52,7 +53,7 @@ class ExpectedStratum(NamedTuple):
 def compute_expected_interval(
     strata: Sequence[ExpectedStratum], *, confusion: Confusion | None = None, confidence: float = 0.95
 ) -> tuple[Estimate, bool]:
-    """Return the expected rate with the average limits, and whether the judge's errors will be corrected.
+    """Return the expected rate with the average limits, and whether it will be corrected for the judge's errors.
 
     The ``value`` of the estimate is the expected true rate. A stratum without graded conversations widens the
     interval by the stratum's share of all conversations. Raises ``ValueError`` if no conversation will be graded.
@@ -193,7 +194,7 @@ def plan_nightly(
 
     The first of ``planned_rates`` is the rate of severity 3.
 
-    Raises `ConfigError` if there are no conversations: an empty nightly run needs no plan.
+    Raises `ConfigError` if there are no conversations, because an empty nightly run needs no plan.
     """
     if not any(count.sampled for count in counts):
         raise ConfigError("the source has no conversations for this night. Check the source")
@@ -265,15 +266,15 @@ def _list_notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> t
 
 
 MAX_HIDDEN_SHARE: Final = 0.05
-"""Maximum share of failures that a sample without failures may hide.
+"""Accepted limit for the share of failures that a sample without failures may miss.
 
-If the sample may hide more failures, a warning reports that the sample is small.
+If a sample may miss a larger share, a warning reports that the sample is small.
 """
 ADVISED_NUMBER: Final = 200
 
 
 def format_small_sample_warning(sampled: int, conversations: int) -> str:
-    """Return a warning about the failures that a small sample may hide. Empty if the sample is large enough."""
+    """Return a warning that a small sample may miss many failures. Empty if the sample is large enough."""
     hidden = _compute_hidden_failure_share(sampled, conversations)
     if not sampled or hidden <= MAX_HIDDEN_SHARE:
         return ""
@@ -286,5 +287,5 @@ def format_small_sample_warning(sampled: int, conversations: int) -> str:
 
 
 def _compute_hidden_failure_share(sampled: int, conversations: int) -> float:
-    """Return the largest possible share of failures if the sample has no failure, with 95 % confidence."""
+    """Return the upper limit (with 95 % confidence) for the share of failures if the sample contains no failure."""
     return compute_finite_population_limits(0, sampled, conversations, confidence=0.9)[1]

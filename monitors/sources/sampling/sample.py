@@ -52,8 +52,8 @@ from monitors.stats.agreement import Confusion
 class ExpectedRate(NamedTuple):
     """An expected failure rate from 0 to 1, and its certainty.
 
-    ``weight`` is the number of graded conversations that would make the rate equally certain. It is greater than 0.
-    If ``weight`` is infinite, the rate is exactly known. Rate and weight define a Beta distribution.
+    The rate is as certain as a rate that was measured in ``weight`` graded conversations. ``weight`` is greater
+    than 0. If ``weight`` is infinite, the rate is exactly known. Rate and weight define a Beta distribution.
     """
 
     rate: float
@@ -96,13 +96,13 @@ class NextStratumRule(StrEnum):
     """The rule that chooses the stratum from which the next conversation is sampled."""
 
     EQUAL = "equal"
-    """Choose the stratum with the fewest sampled conversations, which makes the numbers of all strata equal."""
+    """Choose the stratum with the fewest sampled conversations, so that all strata get the same number."""
     SIZE = "size"
-    """Choose the stratum that is furthest behind its share of all conversations."""
+    """Choose the stratum whose share of the sample is furthest below its share of all conversations."""
     CLAIM = "claim"
     """Choose a stratum that must be sampled completely.
 
-    If there is none, choose the stratum that is furthest behind its claim.
+    If there is no such stratum, choose the stratum whose part of the sample is furthest below its claim.
     """
 
 
@@ -110,8 +110,8 @@ BY_RISK: Final = (NextStratumRule.EQUAL, NextStratumRule.SIZE, NextStratumRule.C
 BY_SPREAD: Final = (NextStratumRule.EQUAL, NextStratumRule.CLAIM, NextStratumRule.CLAIM, NextStratumRule.CLAIM)
 """The order of the rules for strata whose claim is size times spread.
 
-One turn in four divides equally, and three follow the claim. The size needs no turn of its own, because
-this claim already gives the narrowest interval.
+One turn in four follows the rule ``EQUAL``, and three follow the rule ``CLAIM``. The rule ``SIZE`` is not needed,
+because this claim already gives the narrowest interval.
 """
 
 
@@ -166,7 +166,7 @@ class _StratumQueue:
             self.add_stratum_if_any_left(index)
 
     def add_stratum_if_any_left(self, index: int) -> None:
-        """Add a stratum with its present count if the stratum still has conversations."""
+        """Add the stratum ``index`` with its present count, if not all its conversations are sampled yet."""
         count = self._sampled[index]
         if count < self._claims[index].conversations:
             heapq.heappush(self._entries, (_compute_rank(self._turn, self._claims[index], count), index, count))
@@ -200,7 +200,7 @@ class Seed(NamedTuple):
 
 
 SPARE_CANDIDATES: Final = 64
-"""Number of additional candidates that are stored for each stratum, to replace withdrawn candidates."""
+"""Number of additional candidates per stratum that are stored to replace withdrawn candidates."""
 
 Strata = Mapping[str, Sequence[Conversation]]
 """The conversations of each non-empty stratum, the most severe stratum first."""
@@ -214,7 +214,10 @@ class Sample(NamedTuple):
 
 
 def group_latest_by_stratum(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
-    """Group conversations by stratum. If several have the same id, only the one that was completed last counts."""
+    """Group conversations by stratum.
+
+    If several conversations have the same id, only the one that was completed last is included.
+    """
     latest: dict[str, Conversation] = {}
     for conversation in conversations:
         earlier = latest.get(conversation.id)
@@ -233,9 +236,9 @@ class Candidates:
 
     These are the conversations with the lowest pseudorandom numbers in each stratum (see
     `compute_pseudorandom_place`). A sample by number takes at most that number of conversations from a stratum, or
-    the minimum for each stratum if it is larger. Only this number of candidates and `SPARE_CANDIDATES` more, which
-    replace withdrawn candidates, are stored for each stratum. Memory use therefore depends on the size of the
-    sample and not on the traffic. ``sizes`` counts all conversations of each stratum.
+    the minimum for each stratum if it is larger. For each stratum, only this number of candidates is stored, and
+    `SPARE_CANDIDATES` more to replace withdrawn candidates. Memory use therefore depends on the size of the sample
+    and not on the traffic. ``sizes`` counts all conversations of each stratum.
     """
 
     def __init__(self, settings: SamplingSettings, seed: Seed) -> None:
@@ -269,7 +272,7 @@ class Candidates:
         heapq.heapify(self._farthest[stratum])
 
     def merge(self, added: Candidates) -> None:
-        """Add the candidates and counts in ``added``, which come from another part of the same nightly run."""
+        """Add the candidates and counts of ``added``, which comes from another part of the same nightly run."""
         for stratum, members in added.sort_candidates_by_place().items():
             for candidate in members:
                 self._store_if_candidate(stratum, candidate)
@@ -361,7 +364,7 @@ def _sample_members(
 def allocate_by_stratum(
     sizes: Mapping[str, int], settings: SamplingSettings, expected: Mapping[str, ExpectedRate]
 ) -> Mapping[str, int]:
-    """Return how many conversations to sample from each stratum. Only for a sample by number, not by rate."""
+    """Return how many conversations to sample from each stratum, for a sample by number (not by rate)."""
     nonempty = [stratum for stratum in list_strata(settings) if sizes.get(stratum.name)]
     claims: list[StratumClaim] = []
     for stratum in nonempty:
@@ -376,7 +379,7 @@ def allocate_by_stratum(
 
 
 class _RankedConversation(NamedTuple):
-    """A conversation and its pseudorandom number ``place``. The order is by this number, then by id."""
+    """A conversation and its pseudorandom number ``place``. Conversations are sorted by this number, then by id."""
 
     place: float
     id: str
@@ -409,8 +412,8 @@ def _make_recency_key(conversation: Conversation) -> tuple[str, str]:
 def compute_pseudorandom_place(conversation_id: str, seed: Seed) -> float:
     """Return the pseudorandom number of a conversation, from 0 (inclusive) to 1 (exclusive).
 
-    The number is computed from the first 53 bits of a SHA-256 hash of the target and the night in ``seed``, and the
-    conversation's id.
+    The number is the first 53 bits of a SHA-256 hash, as a fraction. The hash is computed from the target, the
+    night and the conversation's id.
     """
     parts = (seed.target, seed.day.isoformat(), conversation_id)
     digest = hashlib.sha256("\0".join(parts).encode()).digest()

@@ -23,7 +23,7 @@ class SamplingMode(StrEnum):
     SIMPLE = "simple"
     """Each conversation has the same probability of being sampled."""
     STRATIFIED = "stratified"
-    """Each sign of risk has its own stratum, so that rare suspicious conversations are also sampled."""
+    """Each sign of risk has its own stratum, so that conversations with a rare sign are also sampled."""
 
 
 class RiskSign(StrEnum):
@@ -36,7 +36,7 @@ class RiskSign(StrEnum):
     THUMBS_DOWN = "thumbs_down"
     """The user disliked a reply."""
     FALLBACK = "fallback"
-    """A reply came from a path other than the primary path."""
+    """A reply came from another model or path of the application than the primary one."""
     LANGUAGE = "language"
     """The user wrote in a language other than the main language. Each such language is a stratum."""
     SLOW = "slow"
@@ -55,7 +55,7 @@ class Allocation(StrEnum):
     Strata with a higher risk therefore get more conversations.
     """
     NEYMAN = "neyman"
-    """Three quarters of the sample are divided by size times the spread of results in earlier runs.
+    """Three quarters of the sample are distributed by stratum size times the spread of results in earlier runs.
 
     This allocation gives the narrowest interval for the overall rate.
     """
@@ -163,8 +163,8 @@ class SamplingSettings(BaseModel):
         return self.model_copy(update={"number": MAX_BY_RULES}) if unset else self
 
     def get_weight(self, sign: RiskSign | None) -> float:
-        """Return how many times more often a conversation with ``sign`` is sampled than one without a sign.
+        """Return the weight of ``sign`` in the sample, or 1 if ``sign`` is ``None``.
 
-        The result is 1 if ``sign`` is ``None``.
+        A conversation with weight 4 is sampled four times as often as a conversation without a sign.
         """
         return self.risk_weights.get(sign, 1.0) if sign else 1.0

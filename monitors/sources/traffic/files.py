@@ -106,8 +106,8 @@ BATCH_SIZE = 256
 async def iterate_in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
     """Yield the values of the blocking iterator ``values``, which is read in a thread.
 
-    If an error occurs, the values that were read before the error are yielded first. If this generator is
-    closed or cancelled, it waits for the current step of ``values`` and then closes ``values``.
+    If an error occurs, the values that were read before the error are yielded first. If this generator is closed or
+    cancelled, it waits until the thread has read its current batch, and then closes ``values``.
     """
     batches = _collect_batches(values)
     fetching: asyncio.Future[list[Value] | None] | None = None
@@ -292,7 +292,10 @@ class FileTrafficSource:
         )
 
     def _read_items(self, file: _File, *, is_check: bool = False) -> Iterator[LocatedItem | SourceWarning]:
-        """Yield the items of a file. If ``is_check`` is true, read only the start of the file and yield nothing."""
+        """Yield the items of a file.
+
+        If ``is_check`` is true, only read the start of the file, as a test. Nothing is then yielded.
+        """
         kind, packed = detect_format_and_compression(file.path, self._settings.format)
         try:
             if is_check:
@@ -423,7 +426,7 @@ def _refuse_web_page(raw: bytes, name: str) -> None:
 def parse_lines(lines: Iterable[StreamLine], before: str) -> Iterator[LocatedItem | SourceWarning]:
     """Yield the item of each line. If a line is a list, yield each element as an item.
 
-    The location of an item is ``before`` followed by the number of the line.
+    The location of an item is the text ``before`` followed by the line number.
     """
     for line in lines:
         if not strip_blanks(line.raw):
@@ -473,7 +476,10 @@ def _read_table(lines: Iterator[StreamLine], name: str) -> Iterator[LocatedItem]
 
 
 def detect_format_and_compression(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
-    """Return the format of a file, and whether it is compressed. Raises `ConfigError` for an unknown name."""
+    """Return the format of a file, and whether the file is compressed.
+
+    Raises `ConfigError` if no format is configured and the file name does not show the format.
+    """
     name = PurePosixPath(urlsplit(path).path or path)
     packed = name.suffix.lower() == ".gz"
     if configured is not FileFormat.BY_SUFFIX:

@@ -192,7 +192,7 @@ _HAS_MORE_PATHS: Final = ("has_more", "hasMore", "meta.has_more", "paging.has_mo
 
 _PAGING_HINT: Final = "Set page_parameter, next_link or cursor of this source"
 _COMMON_PAGE_SIZES: Final = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000})
-"""Common page sizes. If the number of items on a page is one of these, the page may not be the last page."""
+"""Common page sizes. If the number of items on a page is one of these sizes, more pages may follow."""
 _TOTAL_PATHS: Final = ("total", "total_count", "totalCount", "meta.total", "paging.total", "pagination.total")
 
 
@@ -212,7 +212,7 @@ def build_first_url(settings: HttpTraffic, window: Window) -> str:
 def find_next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int) -> str | None:
     """Return the address of the next page, or ``None`` after the last page.
 
-    ``page`` was read from ``url``, and ``number`` is the number of this page, counted from 0. Raises
+    ``page`` was read from ``url``, and ``number`` is the position of this page, counted from 0. Raises
     `SourceUnavailable` if the next page is on another host.
     """
     if settings.page_parameter is not None:
@@ -240,9 +240,9 @@ def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | Non
 
 
 def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -> str | None:
-    """Return why an export may have more pages although only one page was found.
+    """Return why more pages may follow, although only one page was found.
 
-    Return ``None`` if this page is probably the last one. ``items`` is the number of items on the page.
+    Return ``None`` if ``page`` is probably the last page. ``items`` is the number of items on the page.
     """
     document = page.document
     if settings.page_parameter is not None or page.headers.get("link"):
@@ -345,10 +345,10 @@ class HttpTrafficSource:
     async def _read_pages(
         self, client: ExportClient, window: Window
     ) -> AsyncGenerator[tuple[int, list[Any], str | None]]:
-        """Yield the number and the items of each page. The third value is ``None``.
+        """Yield three values for each page: the page number, the items, and ``None``.
 
-        If only one page was found, it is yielded a second time without items. The third value is then the reason
-        why more pages may follow, or ``None`` if this page is probably the last one.
+        If only one page was found, its number is yielded a second time, without items. The third value is then the
+        reason why more pages may follow, or ``None`` if this page is probably the last one.
         """
         url, requested, last_sha256 = build_first_url(self._settings, window), set[str](), ""
         for number in range(self._settings.most_pages):

@@ -1,7 +1,7 @@
 """Parse stored items into conversations, or into warnings with the reason.
 
-Damaged values, such as zero bytes or NaN, are accepted. If each row contains only one message, the rows of a
-session are joined to a conversation.
+Texts with zero bytes, and invalid numbers such as NaN, are accepted. If each row contains only one message, the
+rows of a session are joined to a conversation.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def strip_blanks(raw: bytes) -> bytes:
 
 
 def parse_json(raw: bytes) -> Any:
-    """Return the parsed JSON.
+    """Parse a JSON text.
 
-    Raises ``ValueError``, which states the problem and its position, but does not quote the text.
+    Raises ``ValueError``. Its message states the problem and the position, but does not quote the text.
     """
     text = strip_blanks(raw)
     try:
@@ -67,7 +67,7 @@ _IDENTIFIER: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
 _REQUEST_ID_PATHS: Final = ("request_id", "trace_id", "run_id")
 """Paths of request ids. They do not identify an item, because one request may write several rows."""
 _MAX_UNDATED_ITEMS: Final = 1_000
-"""Maximum number of items without a time that are stored until an item with a time follows."""
+"""Maximum number of items without a time that are held in memory until an item with a time follows."""
 _MAX_SHOWN_CHARACTERS: Final = 60
 """Maximum number of characters of an unreadable time that a warning shows."""
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]m)?", re.IGNORECASE)
@@ -157,7 +157,7 @@ def parse_located_conversations(
 def _add_time_to_window_warnings(
     warnings: Iterable[SourceWarning], at: datetime | None, window: Window
 ) -> Iterator[LocatedRecord]:
-    """Yield the ``warnings`` with the time ``at`` added, if this time is in the window.
+    """Yield the ``warnings`` with the time ``at`` added, but only if ``at`` is in the window.
 
     If ``at`` is ``None``, the time is unknown, and all warnings are yielded.
     """
@@ -191,7 +191,8 @@ def _peek_date_order(
 def _raise_error_when_iterated(error: SourceUnavailable) -> Iterator[LocatedItem]:
     """Raise ``error`` when this iterator is read.
 
-    It is placed after the items that were read before the error, so that these items are yielded first.
+    The caller places this iterator after the items that were read before the error, so that these items are yielded
+    first.
     """
     yield from ()
     raise error
@@ -254,9 +255,9 @@ class _MessageRow(NamedTuple):
 
 
 def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fields) -> _MessageRow | None:
-    """Return the row if it contains only one message.
+    """Return ``source_item`` as a row if it contains only one message.
 
-    Returns ``None`` for an item with a question and its reply.
+    Return ``None`` if it contains a question and a reply.
     """
     if not isinstance(source_item, Unified) or any(
         isinstance(source_item.get(name), list | dict) for name in _CONVERSATION_KEYS
@@ -300,7 +301,7 @@ class Visits:
         self._rows: dict[str, list[_MessageRow]] = {}
 
     def add(self, row: _MessageRow) -> LocatedRecord | None:
-        """Add a row. Return a warning if it has no session."""
+        """Add a row. Return a warning if the row does not name a session."""
         session = find_first_name(row.item, self._fields.conversation_id)
         if session is not None:
             if row.time.timestamp() >= self._window.since.timestamp() - _MAX_VISIT.total_seconds():

@@ -73,7 +73,10 @@ class LangSmithTrafficSource:
                 await client.store_score(conversation.origin_id, score)
 
     def _select_ended_runs(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
-        """Yield the runs that have ended, with the feedback of users. All other runs are read on a later night."""
+        """Yield the runs that have ended, with the feedback of users.
+
+        Runs that have not ended yet are read on a later night.
+        """
         for run in runs:
             if run.get("end_time"):
                 thumb = self._parse_thumb_and_comment(run.get("feedback_stats"))

@@ -331,9 +331,9 @@ def _read_nested_reply(value: Unified, fields: Fields, depth: int) -> list[Logge
 
 
 def _select_first_if_alternatives(name: str, value: Any) -> Any:
-    """Return the first reply if ``value`` is a list of alternative replies, because users saw only this one.
+    """Return the first reply if ``value`` is a list of alternative replies.
 
-    Any other value is returned unchanged.
+    Users saw only the first one. Any other value is returned unchanged.
     """
     alternatives = cast("list[Any]", value) if isinstance(value, list) and name in _ALTERNATIVES else []
     return alternatives[0] if alternatives and not isinstance(alternatives[0], str) else cast("Any", value)
@@ -360,7 +360,7 @@ def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = 
 def _read_side_without_role(message: Unified) -> Side | None:
     """Return the side of a message that has no role, or ``None`` if it is unknown.
 
-    The side is found from a flag, a number, or a key that occurs only in messages of one side.
+    The side is derived from a flag, from a code, or from a key that only messages of one side have.
     """
     for flags, side, other in ((_USER_FLAGS, Side.USER, Side.REPLY), (_REPLY_FLAGS, Side.REPLY, Side.USER)):
         flag = next((message[name] for name in flags if message.get(name) not in (None, "")), None)
@@ -398,7 +398,7 @@ def _find_side_of_role(role: str, fields: Fields) -> Side | None:
 
 
 def has_text(value: Unified, fields: Fields) -> bool:
-    """Return whether an object has a field for the text of a message, a refusal or tool calls."""
+    """Return whether an object has one of these fields: the text of a message, a refusal, or tool calls."""
     return has_any_path(value, fields.text) or has_any_path(value, _REFUSALS) or "tool_calls" in value
 
 
@@ -448,9 +448,9 @@ def _is_message_part(value: Unified, fields: Fields) -> bool:
 
 @lru_cache(maxsize=64)
 def _select_author_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return ``paths`` without the paths that also occur in parts of a message, such as types and names.
+    """Return only the ``paths`` that lead to the author of a whole message.
 
-    The remaining paths lead to the author of a whole message.
+    Paths that also occur in parts of a message, such as types and names, are removed.
     """
     return tuple(path for path in paths if path not in ("type", "kind", "name", "event", "message_type", "id.-1"))
 
@@ -497,7 +497,7 @@ def _read_content(content: Any, side: Side, depth: int = 0) -> _MessageContent:
 def _has_message_parts(value: Any) -> bool:
     """Return whether all elements of a JSON value look like parts of a message.
 
-    If not, the JSON is a text that a person wrote.
+    If not, the JSON is treated as a text that a person wrote.
     """
     parts = cast("list[Any]", value) if isinstance(value, list) else [value]
     return bool(parts) and all(
@@ -539,7 +539,7 @@ def _read_part(piece: Unified, side: Side, depth: int) -> _MessageContent:
 
 
 def _merge_contents(contents: Iterable[_MessageContent]) -> _MessageContent:
-    """Return the joined texts of parts. Texts before and after a tool call stay separate."""
+    """Join the texts of the parts of a message. Texts before and after a tool call stay separate."""
     texts: list[str] = []
     passages: list[str] = []
     is_apart, silent = True, False
@@ -572,8 +572,8 @@ def extract_visible_text(text: str, side: Side) -> str:
 def _remove_thinking(text: str) -> str:
     """Return a text without the parts in thinking tags.
 
-    If a tag at the start of the text is not closed, everything after the tag is removed. If a closing tag has no
-    opening tag, everything before the closing tag is removed.
+    If a tag at the start of the text is not closed, everything after the tag is removed. If there is only a closing
+    tag, everything before this tag is removed.
     """
     pieces: list[str] = []
     opened, start, position = "", 0, 0

@@ -1,4 +1,4 @@
-"""Read conversations from a web page that lists them. Each conversation has a separate page.
+"""Read conversations from a web page with links to conversations. Each conversation has a separate page.
 
 The caller provides the browser, which runs the script of this module in the pages.
 """
@@ -27,9 +27,10 @@ from monitors.sources.traffic.times import parse_time
 
 _MISSING_STATUSES: Final = (404, 410)
 _MAX_CONVERSATION_LENGTH: Final = timedelta(days=1)
-"""Maximum duration of a conversation.
+"""Assumed maximum duration of a conversation.
 
-If the list shows that a conversation began longer than this before the window, its page is not opened.
+If the list shows that a conversation began longer than this before the window, the page of the conversation is not
+opened.
 """
 
 

@@ -26,7 +26,7 @@ _BLANK: Final = re.compile(r"\s")
 
 
 def find_passages(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the texts of the documents at the first path that has documents, and the tool results."""
+    """Return the tool results, and the texts of the documents at the first path that has documents."""
     documents: list[str] = []
     for path in select_reachable_paths(source_item, paths):
         documents = [text for value in collect_items(source_item, path) for text in _read_documents(value)]
@@ -145,7 +145,7 @@ def _has_only_ids(value: Unified) -> bool:
 
 
 def _read_cited_texts(value: Any) -> Iterator[str]:
-    """Yield the text of a source, if it has a text in addition to its name."""
+    """Yield the text of a cited source, if the source has a text in addition to its name."""
     for source_item in cast("list[Any]", value) if isinstance(value, list) else [value]:
         text = next(find_values(source_item, _TEXTS[:8]), None) if isinstance(source_item, Unified) else None
         if isinstance(text, str) and text.strip():

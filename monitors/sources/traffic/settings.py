@@ -37,7 +37,7 @@ class Fields(BaseModel):
     """Settings in `[targets.NAME.traffic.sources.NAME.fields]`: the paths to the parts of an item.
 
     The first path that has a value is used. Keys are compared in lower snake case. Texts, citations and feedback
-    are read from a turn. For the last turn, they may also be in the item itself.
+    are read from the object of a turn. For the last turn, they may also be in the item itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,6 +1,7 @@
 """Parse the times that loggers write. A time without a zone is treated as UTC.
 
-In a date such as ``03/11/2026``, the day or the month may come first. Other rows of the file must show the order.
+In a date such as ``03/11/2026``, the day or the month may come first. Such a date can be read only if other rows
+show the order.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _NOON: Final = 12
 
 
 def parse_time(value: Any, *, day_first: bool | None = None) -> datetime | None:
-    """Return a time in UTC, or ``None`` if the value is not a time.
+    """Parse a value as a time in UTC. Return ``None`` if the value is not a time.
 
     Accepts ISO 8601, RFC 2822, seconds, milliseconds, microseconds or nanoseconds since 1970, written times such as
     ``3 Nov 2026, 2 pm``, and objects such as ``{"$date": …}``. ``day_first`` states whether ``03/11/2026`` means 3
@@ -123,7 +124,7 @@ def _parse_time_text(text: str, day_first: bool | None) -> datetime | None:
 
 
 def _parse_written_time(text: str, day_first: bool | None) -> datetime | None:
-    """Parse a time that contains a date, and possibly a clock time and a zone, in words or digits."""
+    """Parse a written date, in words or digits, which a clock time and a zone may follow."""
     named_zone = _ZONE_NAME.search(text)
     text = text[: named_zone.start()] if named_zone else text
     date = _read_date(text, day_first)

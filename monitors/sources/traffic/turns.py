@@ -42,7 +42,7 @@ _OPENING: Final = get_names("inside", "opening")
 _REPLY_LISTS: Final = frozenset(
     {"messages", "conversation_parts.conversation_parts", "conversation_parts", "comments"}
 )
-"""Names of lists that may contain only replies. In this case, the question is in another field."""
+"""Names of lists in which all messages may be replies. If so, the question is in another field."""
 _LEAF: Final = get_names("inside", "leaf")
 _SPAN_KINDS: Final = get_names("spans", "kind")
 _SPANS_WITHOUT_CONVERSATION: Final = frozenset(get_names("spans", "without_conversation"))
@@ -206,7 +206,7 @@ def _read_message_list(source_item: Any, fields: Fields, depth: int = 0) -> tupl
 
 
 def _read_question(source_item: Any, fields: Fields, depth: int) -> tuple[Any, _ItemMessages]:
-    """Return the value that contains the question, and its messages."""
+    """Return the value that contains the question, and the messages in this value."""
     for value in find_values(source_item, fields.user_text):
         opened = parse_and_unify_json_text(value)
         if isinstance(opened, Unified) and depth < _MAX_DEPTH:
@@ -237,13 +237,13 @@ def _is_question_listed(asked: Iterable[LoggedMessage], listed: list[LoggedMessa
 
 
 def _can_hold_reply(messages: Iterable[LoggedMessage]) -> bool:
-    """Return whether the list with these messages would also contain the reply if there were one."""
+    """Return whether a reply, if there is one, is in the list with these messages and not in another field."""
     sides = {message.side for message in messages}
     return Side.REPLY in sides or (Side.USER in sides and Side.UNKNOWN not in sides)
 
 
 def _find_non_conversation_span_kind(source_item: Any) -> str | None:
-    """Return the kind of a span that contains no conversation, or ``None`` for any other item."""
+    """Return the kind of the item if it is a span without a conversation. Return ``None`` for any other item."""
     if not isinstance(source_item, Unified) or "messages" in source_item:
         return None
     kinds = (to_snake_case(str(kind)) for kind in find_values(source_item, _SPAN_KINDS) if isinstance(kind, str))
@@ -322,7 +322,10 @@ def _build_turn(draft: _TurnDraft, source_item: Any, fields: Fields, *, is_last:
 
 
 def _is_reply_marked_as_question(places: tuple[Any, ...], fields: Fields) -> bool | None:
-    """Return whether the source marks the reply as a question to the user. Without such a mark, return ``None``."""
+    """Return whether the source marks the reply as a question to the user.
+
+    Return ``None`` if the source does not mark this reply.
+    """
     flags = [
         is_flag_set(place, fields.is_question)
         for place in places
@@ -389,6 +392,6 @@ def _parse_agent_path(steps: list[Any]) -> AgentPath:
 
 
 def format_first_paths(paths: tuple[str, ...]) -> str:
-    """Return the first paths of a setting as text for a message. An ellipsis replaces further paths."""
+    """Return the first paths of a setting, as text for use in a message. An ellipsis replaces further paths."""
     text = ", ".join(paths[:3])
     return f"{text}, …" if len(paths) > 3 else text or "no path"  # noqa: PLR2004 - enough to know which setting

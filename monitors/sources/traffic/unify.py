@@ -91,7 +91,7 @@ def _convert_numbered_keys_to_lists(unified: Unified) -> Any:
 
 
 def _convert_key_value_list(items: list[Any]) -> dict[str, Any] | None:
-    """Convert a list of keys and values, as written by OpenTelemetry, to one object.
+    """Convert OpenTelemetry's list of keys and values to one object.
 
     Returns ``None`` for any other list.
     """
@@ -125,7 +125,7 @@ def unify_item(source_item: Any) -> Any:
 
 
 def add_enveloped_keys(unified: Unified) -> None:
-    """Add to the item the keys of its inner objects such as ``attributes``, and of the root span of a trace."""
+    """Copy into the item the keys of its inner objects such as ``attributes``, and those of a trace's root span."""
     spans = unified.get("spans")
     for span in cast("list[Any]", spans) if isinstance(spans, list) else []:
         if isinstance(span, Unified) and not any(span.get(name) for name in _SPAN_PARENTS):

@@ -24,7 +24,7 @@ _DOWN_WORDS: Final = (
 
 
 def select_reachable_paths(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths that can have a value, because the object has their first key, in lower snake case."""
+    """Return, in lower snake case, the paths whose first key the object has. Other paths cannot have a value."""
     return _select_by_keys(tuple(source_item), paths) if isinstance(source_item, Unified) else ()
 
 
@@ -45,7 +45,7 @@ def has_any_path(source_item: Any, paths: tuple[str, ...]) -> bool:
 
 
 def find_flattened_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
-    """Yield the values of `find_values`. The elements of a list are yielded one by one."""
+    """Yield the same values as `find_values`, but yield the elements of a list one by one."""
     for path in select_reachable_paths(source_item, paths):
         yield from (value for value in collect_items(source_item, path) if value != "")
 

@@ -17,7 +17,7 @@ NAME = "error leaks"
 
 OWN_ROWS = Path("tests/monitors/facts/error_leak_rows.jsonl")
 BARE = "{}"
-"""The wrapper of a bare error, which has no text around it."""
+"""The value of ``wrapper`` in a row with a bare error, which has no text around it."""
 
 
 def measure(data: Path) -> Measured:
@@ -45,7 +45,7 @@ def measure(data: Path) -> Measured:
 
 
 def _read_own() -> tuple[Figure, ...]:
-    """Measure the project's own rows, separately for both halves.
+    """Measure the project's own rows, separately for each half.
 
     The first half was written before the rules, the second half after them.
     """

@@ -19,7 +19,7 @@ RANDOM = "nothing in common"
 OWN_SUITES = 40
 """The number of suites that this project generates for each kind in `MAKERS` and each number of causes.
 
-For each kind, it also generates twice this number of suites without a cause.
+For each kind, the project also generates twice this number of suites without a cause.
 """
 MAKERS: Final = {"own suites": planted_suite, "nested suites": nested_suite, "sessions": sessions_suite}
 

@@ -53,7 +53,7 @@ def _is_same(name: str, answer: dict[str, Any], row: dict[str, Any]) -> bool:
 
 
 def _flatten(name: str, value: Any) -> Any:
-    """Return the value of the field ``name`` without differences that do not matter.
+    """Normalise the value of the field ``name``, so that unimportant differences disappear.
 
     Each run of white space becomes one space. Fractions of a second are removed from times.
     """

@@ -17,7 +17,7 @@ NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
 FULL = "full:"
 READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 16384, 1 << 18
 FIXED = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
-"""The mount flags that only root outside the namespace may remove. A remount must therefore repeat them."""
+"""Mount flags that only root outside of the namespace may remove, so that a remount must repeat them."""
 
 
 def protect(folder: Path) -> None:

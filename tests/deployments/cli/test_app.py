@@ -82,7 +82,7 @@ def test_the_help_of_a_group_lists_what_each_command_says_of_itself():
 
 
 def test_the_help_of_a_group_imports_no_command():
-    """The help lists all commands without importing them, so it starts fast."""
+    """The help lists all commands without importing them, so the help appears quickly."""
     program = (
         "import contextlib, sys; from deployments.cli import app\n"
         f"for group in {list(COMMANDS)!r}:\n"

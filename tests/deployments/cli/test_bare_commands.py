@@ -220,7 +220,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "gold pull": (("langfuse:gold",), 2, "add the table [langfuse]"),
     "gold starter": (("adversarial",), 0, "adversarial"),
 }
-"""Commands that end on their own, with their arguments, exit codes and output."""
+"""Commands that end on their own. Each has its arguments, exit code and output."""
 PIPES = {
     "facts": ({"id": "a", "text": "It is 36 months."}, '"facts"'),
     "redact": ({"id": "a", "text": "Mail asha.rao@example.com."}, "[e-mail]"),
@@ -388,7 +388,7 @@ def test_a_nightly_report_can_be_queried_at_once(installation):
 def test_down_ends_the_server_and_says_what_else_runs(installation, prefect_environment):
     """`lookout down` ends the Prefect server of the data folder, unless `lookout up` or a run uses it.
 
-    Servers of other data folders are listed with their users.
+    Servers of other data folders are only listed.
     """
     data = installation.folder / "data"
     assert installation.run("nightly", *UNTIL).returncode == 0

@@ -23,8 +23,8 @@ SHELL = "chrome-headless-shell"
 class Mirror(ThreadedServer):
     """A mirror of Playwright's downloads.
 
-    It serves a headless shell that starts the browser at ``executable``. If ``executable`` is empty, it serves no
-    files.
+    The mirror serves a headless shell that starts the browser at ``executable``. If ``executable`` is empty, the
+    mirror has no files.
     """
 
     def __init__(self) -> None:

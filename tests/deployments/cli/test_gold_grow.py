@@ -1,4 +1,4 @@
-"""`lookout gold grow`: a wrong reply becomes a case that this reply fails; each draft is decided once."""
+"""`lookout gold grow`: a wrong reply becomes a case that fails this reply. Each draft is decided once."""
 
 from __future__ import annotations
 
@@ -213,8 +213,8 @@ def leak(folder: Path, slack: SlackServer) -> None:
 def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path, snapshot):
     """A leak in live traffic becomes a case.
 
-    The alert, the click, the list and the gold run as separate processes. The leaked text is never shown, and a
-    reply with such a leak fails the case.
+    Separate processes send the alert, handle the click, list the draft and add the gold. The leaked text is never
+    shown, and a reply with such a leak fails the case.
     """
     with SlackServer() as slack:
         leak(tmp_path, slack)

@@ -45,7 +45,7 @@ class Owner(NamedTuple):
         return done
 
     def suite(self) -> dict[str, Any]:
-        """Return the cases of the suite file by id."""
+        """Return the cases of the suite file, keyed by id."""
         lines = (self.folder / "suite.jsonl").read_text(encoding="utf-8").splitlines()
         return {case["id"]: case for case in map(json.loads, lines)}
 

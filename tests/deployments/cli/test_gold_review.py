@@ -109,7 +109,7 @@ def test_an_edit_that_the_checks_refuse_does_not_join(tmp_path, drafts, review, 
 
 
 def test_the_targets_own_numbers_are_personal_data(tmp_path, drafts, review):
-    """Account numbers are recognised by the settings of the suite's target, because their forms differ."""
+    """The settings of the suite's target define its account numbers, because each target has other formats."""
     typed = "e\nWhat does SRK-204417 get for a cataract under Suraksha Gold?\n\n\ny\nq\n"
     target = '[targets.one]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
     patterns = "graders = { account_patterns = ['SRK-\\d{6}'] }\n"

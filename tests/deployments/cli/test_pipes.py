@@ -22,7 +22,7 @@ PIPES = ("facts", "grade", "redact")
 
 
 def run(pipe: str, payload: bytes, *, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run one of these commands in an empty folder. Its environment contains only an empty home."""
+    """Run the command ``pipe`` in the empty folder ``cwd``. Its environment contains only an empty home."""
     return run_in_process(pipe, cwd=cwd, env=fork_server.bare(PATH=""), given=payload)
 
 

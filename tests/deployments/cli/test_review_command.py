@@ -1,4 +1,4 @@
-"""`lookout review` shows one answer at a time, and the judge's verdict only after the person's.
+"""`lookout review` shows one answer at a time. The judge's verdict appears only after the person has decided.
 
 Each label is stored at once, and a session can be resumed.
 """
@@ -259,7 +259,7 @@ def test_at_a_terminal_one_key_is_enough(folder):
 LET_THROUGH = "The waiting period is 24 months for plan five. [Source: Gold, clause 4.2]"
 """An answer that matches the gold.
 
-The reviewer labels it wrong, because they know that this plan has changed.
+The reviewer still labels it wrong, because the plan in question has changed.
 """
 TURNED_DOWN = "The waiting period is a quarter of eight years. [Source: Gold, clause 4.2]"
 WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"

@@ -1,4 +1,4 @@
-"""Labels and drafts: redacted, equal for the same person and answer, without ids of real conversations."""
+"""Labels and drafts are redacted, contain no real conversation ids, and are the same for one person and answer."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ COLUMNS = 60
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 COPIED = re.compile(r"\S*[/\\]\S*|https?://\S+|[0-9]{8}T[0-9]{6}Z\S*")
-"""Paths, addresses and run ids. They are copied by users, so they are never broken on a narrow terminal."""
+"""Paths, addresses and run ids. Users copy these texts, so a line break never splits them."""
 COMMANDS = {
     "verify": ("verify", "bot", "--fresh"),
     "verify, all of it": ("report", "-v"),

@@ -54,7 +54,7 @@ def report(number: int, **changes: object) -> dict[str, object]:
 
 @pytest.mark.prefect
 def test_issues_are_imported_asked_and_graded(tmp_path: Path, lookout, snapshot):
-    """Issues are imported and sent to the agent, and its reports are graded.
+    """Issues are imported and sent to the agent, and the agent's reports are graded.
 
     A good run is accepted, and the next run is compared with it. In the next run, three of four issues fail, each
     for another reason.

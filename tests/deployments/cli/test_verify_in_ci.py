@@ -33,7 +33,7 @@ ONLY_STAGING = config(staging=STAGING)
         (BOTH, "live", {}, ["targets.live.environment", "staging target"]),
         (SAME_HOST, "preview", {}, ["bot.acme.example", "production target live"]),
         (SPACES, "page", {}, ["acme-help-desk.hf.space"]),
-        (BOTH, "staging", {"SLACK_BOT_TOKEN": "xoxb-1"}, ["SLACK_BOT_TOKEN", "Remove it"]),
+        (BOTH, "staging", {"SLACK_BOT_TOKEN": "xoxb-1"}, ["Remove SLACK_BOT_TOKEN"]),
         (BOTH, "staging", {"SLACK_FALLBACK_WEBHOOK_URL": "https://h"}, ["SLACK_FALLBACK_WEBHOOK_URL"]),
         (ONLY_STAGING, "staging", {"LOOKOUT_HEARTBEAT_URL": "https://h"}, ["LOOKOUT_HEARTBEAT_URL", "heartbeat"]),
     ],

@@ -53,7 +53,7 @@ def summary_of(output: str) -> str:
 
 
 def ratings(cases: dict[str, CaseResult]) -> dict[str, int]:
-    """Return the judge's ratings by case."""
+    """Return the judge's ratings, keyed by case id."""
     given = ((name, grade) for name, one in cases.items() for grade in one.assessment.grades)
     return {
         name: grade.rubric

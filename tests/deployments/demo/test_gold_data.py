@@ -1,4 +1,4 @@
-"""The hand-written cases of the package match their descriptions: forty adversarial cases and twenty triples."""
+"""The hand-written cases of the package match their descriptions: 40 adversarial cases, 20 translation triples."""
 
 from __future__ import annotations
 

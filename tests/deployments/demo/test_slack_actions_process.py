@@ -56,7 +56,7 @@ def test_f31_without_a_secret_it_does_not_start(config, snapshot):
 
 @contextmanager
 def receiving(config, port):
-    """Start the receiver process, and yield it as soon as it answers."""
+    """Start the receiver process, and yield the process when it answers requests."""
     process = fork_server.start(
         *("slack-actions", "--config", str(config), "--port", str(port)),
         cwd=ROOT,

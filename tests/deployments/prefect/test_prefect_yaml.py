@@ -23,7 +23,7 @@ SECRET_WORDS = re.compile(r"token|secret|password|passphrase|credential|api_?key
 NAMES_ONE = ("_variable", "_env", "_block")
 """Suffixes of parameters that contain the name of a secret.
 
-It is the name of an environment variable or of a block.
+The value is the name of an environment variable or of a Prefect block.
 """
 NO_SECRETS = {"max_tokens", "prompt_tokens_up_to", "password_field"}
 
@@ -149,7 +149,7 @@ def test_a_pool_s_template_names_secrets_and_holds_none():
 
 
 def all_flows():
-    """Return every flow of Lookout by name."""
+    """Return all flows of Lookout, keyed by name."""
     from prefect.flows import Flow
 
     found = {}

@@ -110,7 +110,7 @@ async def test_f28_the_same_press_again_is_one_action(people, clock, slack, door
 
 
 async def test_a_late_press_gets_an_ephemeral_message(people, clock, slack, door, snapshot):
-    """If the incident was resolved in the meantime, nothing changes, and the user who pressed sees the reason."""
+    """If the incident was resolved in the meantime, nothing changes. The user who pressed sees the reason."""
     alert = await page(people, clock)
     await door.press(interaction(slack, slack.messages[0], FALSE_ALARM))
     late = slack.messages[0].blocks
@@ -135,7 +135,7 @@ def _button(action_id, value):
 def full_disk(people):
     """Make the outbox of the journal unwritable during the ``with`` block.
 
-    A file takes the place of its folder, because permissions do not restrict the user root.
+    A file replaces the outbox folder, because permissions do not restrict the user root.
     """
     folder = Path(people.store.journal.segments.format_location("_outbox"))
     aside = folder.with_name("aside")

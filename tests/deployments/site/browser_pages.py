@@ -38,7 +38,7 @@ async def opened(
 ) -> AsyncIterator[tuple[Page, list[str]]]:
     """Open a page.
 
-    Yield the page and a list of errors, dialogs and requests to other hosts, which grows as they occur.
+    Yield the page and a list of errors, dialogs and requests to other hosts, which grows as these events occur.
     """
     context = await chromium.new_context(
         viewport={"width": width, "height": 800},

@@ -102,7 +102,7 @@ def with_drafts(folder: Path, count: int = 3) -> Path:
 def wanted_case(number: int = 0) -> CaseDraft:
     """Build the draft that "Add to gold" made from an incident.
 
-    Its texts are hostile, and it has no right answer yet.
+    The texts of the draft are hostile, and the draft has no right answer yet.
     """
     return CaseDraft(
         id=f"draft-{number}",

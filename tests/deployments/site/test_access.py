@@ -46,7 +46,7 @@ def get(site, path, **headers):
 @pytest.mark.parametrize("path", ADDRESSES)
 @pytest.mark.parametrize("suffix", ["", ".json"])
 def test_without_a_token_every_address_answers_401(guarded, path, suffix):
-    """Without a token, every address except login and health answers HTTP 401, even if it is unknown.
+    """Without a token, every address except login and health answers HTTP 401, even an unknown address.
 
     This holds for a page and for its JSON.
     """

@@ -1,4 +1,4 @@
-"""Tests of the page of cases by runs: the course of each case, marked changes, and answers side by side."""
+"""Tests of the page of cases by runs: each case's course (such as fixed or flaky), changes, and its answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COURSES = {
     "late": ("-----w", "failing"),
     "monitor": ("rrrrrm", "right"),
 }
-"""The outcomes of each case in six runs of three deploys, and the course that follows from them.
+"""For each case: its outcomes in six runs of three deploys, and its resulting course, such as flaky.
 
 The letters are r right, w wrong, n no answer, u ungraded, m not asked because of a fault of the monitor, - not
 asked.

@@ -1,4 +1,4 @@
-"""An export of the site links only to itself, shows no personal data, and replaces only itself."""
+"""An export of the site links only to itself, shows no personal data, and replaces only its own files."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.warehouse.temporary_stores import store_in
 
 
 def figures(site):
-    """Return every Prometheus sample of the site by its name and labels."""
+    """Return every Prometheus sample of the site, keyed by name and labels."""
     text = httpx.get(f"{site.address}/metrics", trust_env=False).text
     return {
         (sample.name, *sorted(sample.labels.values())): sample.value
@@ -27,7 +27,7 @@ def figures(site):
 def test_the_figures_are_those_of_the_last_run_and_of_open_incidents(tmp_path):
     """The figures are those of the last run and of the open incidents.
 
-    The last run is the gate's known example with a weighted score of 744 of 904. One incident has severity 3.
+    The last run has a weighted score of 744 of 904. One incident has severity 3.
     """
     with serving_site(config_of(tmp_path), filled(tmp_path)) as site:
         found = figures(site)

@@ -148,7 +148,7 @@ def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):
     ids=["not configured", "sent", "did not arrive"],
 )
 async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, snapshot):
-    """The last heartbeat is shown as its run recorded it: sent, not arrived, or without a configured address."""
+    """The last heartbeat is shown with what its run recorded: sent, not arrived, or no address configured."""
     filled(tmp_path)
     monkeypatch.delenv("LOOKOUT_HEARTBEAT_URL", raising=False)
     with Watchdog() as dog:
@@ -191,14 +191,14 @@ def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, snapsho
     ("started_before", "shown", "hidden"),
     [
         (timedelta(seconds=40), "starting", "Lookout itself has faults: schedule"),
-        (timedelta(minutes=20), "the runner of `lookout up` does not work", "To register and run it:"),
+        (timedelta(minutes=20), "The runner of `lookout up` does not work", "To register and run it:"),
     ],
     ids=["just started", "its runner is away"],
 )
 def test_now_never_names_lookout_up_as_the_remedy_while_it_runs(
     tmp_path, monkeypatch, started_before, shown, hidden
 ):
-    """While `lookout up` runs, the page Now does not advise to start it.
+    """While `lookout up` runs, the page Now does not suggest starting it.
 
     Prefect's server has none of the schedules in this test.
     """

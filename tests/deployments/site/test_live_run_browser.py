@@ -25,7 +25,10 @@ SOON_MS = 120_000
 
 
 class SlowChat(Chat):
-    """A chat that answers two questions, the first of them wrong. Its other answers wait until `release`."""
+    """A chat that answers two questions, the first of them wrong.
+
+    All further answers wait until `release` is called.
+    """
 
     def __init__(self) -> None:
         super().__init__(WRONG, RIGHT, RIGHT, RIGHT)
@@ -42,7 +45,10 @@ class SlowChat(Chat):
 
 @pytest.fixture
 def watching(tmp_path, prefect_environment):
-    """Serve a site for an owner's lookout.toml with a slow target. Yield it, and a function that starts a run."""
+    """Serve a site for an owner's lookout.toml with a slow target.
+
+    Yield the site, and a function that starts a run.
+    """
     with SlowChat() as chat:
         config = load_config(watched(tmp_path, chat, cases=CASES))
         known = {name: value for name, value in prefect_environment.items() if not name.startswith("LOOKOUT_")}

@@ -84,7 +84,7 @@ def test_the_newest_night_is_shown_above_all_nights(site, snapshot):
 def test_a_night_says_what_was_sampled_and_how_its_rates_were_corrected(site, snapshot):
     """The page of a night says how many conversations of each stratum were sampled.
 
-    Its rate has an interval, the method of the correction, and the reviews that the correction uses.
+    The page also shows the rate with its interval, and how the rate was corrected, for example by reviews.
     """
     night = asked(site, "/nightly?night=night-0")["shown"]
     assert [(one["stratum"], one["conversations"], one["sampled"]) for one in night["strata"]] == [

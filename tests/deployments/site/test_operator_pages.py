@@ -202,7 +202,8 @@ def test_a_long_story_shows_its_end(site):
 def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, state, left):
     """A decision on the page has the same effect as the command.
 
-    The warehouse has it at once, the page shows it, and the history that the command prints has the same line.
+    The decision is in the warehouse at once and on the page, and the history that the command prints has the same
+    line.
     """
     answer = person.post(f"/incidents/{USER_0}/decide/{decision}", note=f"asked {PERSONAL}")
     assert answer.status_code == 200, answer.text
@@ -268,7 +269,7 @@ def test_a_silence_without_an_end_is_refused(site, person, fields):
 def test_a_recurring_silence_is_shown_with_its_next_period(tmp_path):
     """A recurring silence is shown in the list of incidents and on the incidents that it will mute.
 
-    A user can end it there.
+    A user can end the silence there.
     """
     store, now = with_people(tmp_path), datetime.now(UTC)
     first, last = (f"{(now + timedelta(hours=more)).astimezone(ZoneInfo('Asia/Kolkata')):%H:%M}" for more in (2, 4))
@@ -318,7 +319,7 @@ def test_a_reader_decides_nothing(tmp_path):
 def test_the_log_is_filtered_by_target_and_time(site):
     """The hallucination log lists entries newest first, with unsupported claims, severity and incident.
 
-    The filters for the time restrict the list.
+    Time filters restrict the list.
     """
     entries = data(site, "/hallucinations")["entries"]
     assert [entry["user_text"].partition(":")[0] for entry in entries] == ["Question 0", "Question 1", "Question 2"]
@@ -389,7 +390,7 @@ def test_the_queue_offers_what_the_command_offers(site, asha, capsys):
 def test_no_verdict_is_shown_before_the_persons_review_is_stored(site, asha):
     """No verdict of the judge is shown before the person's review is stored.
 
-    It is neither in the page nor in its JSON, and no address shows it.
+    The verdict is neither in the page nor in its JSON, and no address shows it.
     """
     item = data(site, "/review")["item"]["answer_id"]
     key = f"{item['run_id']}/{item['case_id']}/{item['repeat']}"
@@ -416,8 +417,8 @@ def test_a_second_reviewer_reads_who_answered_before(site, asha):
 def test_a_word_becomes_the_same_label_and_draft_as_the_commands(site, asha):
     """A review on the page becomes the same label and draft as a review by the command.
 
-    The label contains who decided, what is wrong and why. If it contradicts the verdicts, a draft is stored.
-    The first decision remains.
+    The label contains who decided, what is wrong and why. If it contradicts the verdicts, a draft is stored. If the
+    same answer is reviewed again, the first decision remains.
     """
     items = [data(site, f"/review?page={number}")["item"]["answer_id"] for number in (1, 2)]
     for item in items:
@@ -472,7 +473,7 @@ def test_nothing_is_reviewed_by_nobody(site, person):
 def test_a_yes_makes_a_draft_gold(site, asha, tmp_path):
     """An accepted draft is added to the target's suite once.
 
-    It has the chosen severity, the entered words, and the name of the person.
+    The new case has the chosen severity, the entered words, and the name of the person.
     """
     changed = "How much for one eye's cataract under Suraksha Gold?"
     answer = asha.post("/review/drafts/draft-1", word="yes", severity="3", question=changed)

@@ -74,7 +74,10 @@ async def test_a_filter_is_in_the_address_and_works_without_script(chromium, sit
 
 
 async def test_a_long_table_is_paged(chromium, tmp_path):
-    """Sixty cases need two pages, and the link back leads to the first. The links can be read and used."""
+    """Sixty cases need two pages, and the link back leads to the first page.
+
+    The links can be read and used.
+    """
     with serving_site(config_of(tmp_path), filled(tmp_path, runs=2, cases=60)) as long:
         async with opened(chromium, f"{long.address}/runs/run-1", width=PHONE) as (page, _):
             assert await page.locator("#cases tbody tr").count() == 50

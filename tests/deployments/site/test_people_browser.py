@@ -192,9 +192,9 @@ async def test_drafts_are_decided_by_keys(chromium, site, width, tmp_path):
 @BOTH
 @pytest.mark.whole_only
 async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tmp_path):
-    """A right answer that detects the bad reply is added to the suite, and any other answer is refused.
+    """A draft is added to the suite only if the bad reply fails against the entered answer.
 
-    A rejected draft is not shown again.
+    Otherwise, the draft is refused. A rejected draft is not shown again.
     """
     right = "It is ₹60,000 per year."
     for number in range(2):
@@ -230,7 +230,7 @@ async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tm
 
 
 async def shows(page, text: str) -> None:
-    """Reload the page until it contains ``text``. The page shows it after the next copy of the warehouse."""
+    """Reload the page until it contains ``text``. The page shows new data after the next copy of the warehouse."""
     while text not in await page.locator("main").inner_text():
         await page.reload()
 

@@ -1,4 +1,4 @@
-"""GitHub's deliveries: verified by their HMAC, parsed for the deploy that they report, and otherwise ignored."""
+"""GitHub's deliveries: their HMAC is verified, a deploy that they report is parsed, and others are ignored."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_f30_old_and_new_secret_are_valid_at_once_and_a_third_is_not():
 
 @pytest.mark.skipif(not DATA.exists(), reason="the data folder is not beside the project")
 def test_githubs_own_example_of_a_signature_is_accepted():
-    """GitHub's own example of a signature is accepted.
+    """The signature in GitHub's own example is accepted.
 
     The example is still refused, because its body is not JSON.
     """

@@ -27,7 +27,7 @@ Other programs, such as Prefect's server, are started without LD_PRELOAD.
 class Clock:
     """A clock that a test moves forward while Python processes use it.
 
-    A process uses it if it has the environment variables ``variables``.
+    A process uses this clock if its environment contains ``variables``.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,6 +1,7 @@
 """`lookout up` after an outage.
 
-One missed run is made up for, paused schedules stay paused, and the schedules of removed targets are removed.
+Only one of the missed runs is executed later, paused schedules stay paused, and the schedules of removed targets
+are removed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Test rows of the fault matrix about the delivery of alerts, with a real warehouse and a faulty Slack server."""
+"""Test faults in the delivery of alerts, with a real warehouse and a faulty Slack server."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_f03_a_refused_message_is_stored_and_printed(testbed, slack, snaps
 
 @pytest.mark.whole_only
 async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbed, slack):
-    """Each run tries to send a refused alert again until it succeeds, even if the run has no other alert."""
+    """Until Slack accepts a refused alert, each run sends it again, even a run that has no other alert."""
     slack.always = "token_revoked"
     for run in range(3):
         await notify(testbed.notifier(f"run-{run}"), [observation(run_id=f"run-{run}")], summary=QUIET)
@@ -76,7 +76,7 @@ async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbe
 
 
 def list_refused_kinds(testbed) -> list[object]:
-    """Return the kinds of the alerts in `unsent_alerts`, and check that all of them were refused."""
+    """Check that Slack refused all alerts in `unsent_alerts`, and return their kinds."""
     rows = testbed.store.query("select kind, state from unsent_alerts order by kind").rows
     assert {state for _, state in rows} <= {"refused"}
     return [kind for kind, _ in rows]
@@ -87,9 +87,10 @@ def list_incidents(alert: Alert) -> list[Incident]:
 
 
 async def test_f92_what_slack_refused_comes_as_one_alert_and_one_summary_once_it_works(testbed, slack, snapshot):
-    """When Slack works again, the refused alerts arrive as one alert about open severe cases, and one summary.
+    """When Slack works again, the refused alerts arrive in two messages: open severe cases, and a summary.
 
-    leak-1 is still open. The summary is about the failed gate, the resolved leak-2, and the recovery of price-1.
+    The case leak-1 is still open. The summary is about the failed gate, the resolved case leak-2, and the recovery
+    of price-1.
     """
     await notify(testbed.notifier("before"), [observation("price-1", FailureKind.WRONG_FACT)], summary=QUIET)
     slack.always = "channel_not_found"
@@ -145,9 +146,9 @@ async def test_f92_an_alert_that_slack_refused_is_in_a_summary_when_its_incident
 
 @pytest.mark.whole_only
 async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(testbed, slack):
-    """If Slack refuses a recovery message, this opens a fault, and a later run sends the recovery.
+    """If Slack refuses a recovery message, a Slack fault is opened, and a later run sends the recovery.
 
-    If nothing else is pending, the next attempt is not within minutes.
+    Runs that follow within minutes do not try again if nothing else is pending.
     """
     await notify(testbed.notifier(), [outage()], summary=QUIET)
     slack.always = "channel_not_found"
@@ -175,7 +176,7 @@ async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(t
 
 
 async def test_f92_the_fault_of_the_refusals_ends_when_nothing_else_was_missed(testbed, slack):
-    """If Slack refused only the reminder of a known incident, the next run reports and ends the Slack fault."""
+    """If Slack refused only the reminder of a known incident, the next run reports and closes the Slack fault."""
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     slack.always = "channel_not_found"
     testbed.skip(days=1)
@@ -290,7 +291,10 @@ async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapsho
 async def test_an_alert_about_a_case_that_was_right_at_other_times_is_marked_flaky_at_the_end(
     testbed, slack, snapshot
 ):
-    """If other answers to a case of a sent alert are right, the message marks the case as flaky at the end."""
+    """If a case of a sent alert turns out to be flaky, the message is finally edited to say so.
+
+    Other answers to a flaky case are right.
+    """
     notifier = testbed.notifier()
     await notify(notifier, [observation("leak-1"), observation("leak-2")], summary=QUIET)
     assert "flaky" not in said(slack)
@@ -355,7 +359,10 @@ async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
 
 
 async def test_a_storage_fault_is_alerted(testbed, slack, tmp_path):
-    """A storage fault is alerted although nothing can be stored: the path of the journal's folder is a file."""
+    """A storage fault is alerted even if nothing can be stored.
+
+    In this test, the path of the journal's folder is a file.
+    """
     (tmp_path / "journal").write_text("in the way", encoding="utf-8")
     await notify_fault(testbed.notifier(), Fault("WarehouseUnwritable", "cannot write /data: no space left"))
     (message,) = slack.messages

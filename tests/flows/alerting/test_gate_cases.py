@@ -125,7 +125,7 @@ def test_a_recovery_by_an_edited_gold_says_so(tmp_path, lookout, slack):
 
 
 async def test_a_case_is_news_once_until_the_gate_has_passed(testbed, slack):
-    """While the gate stays failed, each case is reported as new only once, even if it fails only in some runs."""
+    """While the gate stays failed, each case is reported as new once, even if the case fails only in some runs."""
     reasons = []
     for number, cases in enumerate((("tone",), ("tone", "price"), ("tone",), ("price",), ("tone", "price", "tax"))):
         sent = await tell(testbed, f"run-{number}", gate(f"run-{number}", *cases))
@@ -176,9 +176,9 @@ async def test_the_same_floor_without_cases_is_back_again(testbed, slack):
 
 
 async def test_a_printed_gate_is_sent_with_its_own_run_without_fixed_cases(testbed, slack, snapshot):
-    """The first run with Slack sends a failed gate that was only printed, without cases that are right by then.
+    """The first run with Slack sends a failed gate that was only printed before, without cases that are right now.
 
-    The message has the scores and the report of the printed run.
+    The message has the scores and the report of the run that was printed.
     """
     report = (Link(label="report", href="https://lookout.example/by-hand.html"),)
     await tell(

@@ -144,7 +144,7 @@ async def test_the_message_shows_who_acknowledged_it_and_loses_the_button(people
 async def test_a_false_alarm_is_a_label_and_quiet_that_ends(people, clock):
     """A false alarm is stored as a label, resolves the incident, and mutes the case for a limited time.
 
-    If the case still fails a week later, it alerts again (row 18 of the fault matrix).
+    If the case still fails a week later, it alerts again (fault f18).
     """
     alert = await page(people, clock)
     store_operator_action(people, click(alert, ActionKind.FALSE_ALARM))
@@ -296,7 +296,7 @@ async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_pa
 
 
 async def test_an_action_that_cannot_be_carried_out_keeps_no_page_from_people(people, clock):
-    """An action that fails stays pending, and prevents neither other actions nor alerts."""
+    """An action that cannot be carried out stays pending, and does not block other actions or alerts."""
     alert = await page(people, clock)
     store_operator_action(people, click(alert))
     store_operator_action(people, click(alert, ActionKind.FALSE_ALARM).model_copy(update={"by": "U0LATE"}))

@@ -66,7 +66,7 @@ async def test_f89_a_secret_in_a_fault_of_the_monitor_is_masked_in_slack(tmp_pat
 
 
 def test_f89_a_password_in_a_targets_address_is_refused_and_not_repeated():
-    """A target URL with a password is rejected, because Prefect displays it, and the error omits the password."""
+    """A target URL with a password is rejected, because Prefect would display it. The error omits the password."""
     values = {"targets": {"demo": {"url": "https://anna:hunter2-secret@bot.example/chat", "suite": "s.jsonl"}}}
     with pytest.raises(ConfigError, match=r"targets\.demo\.url.*without user name and password") as caught:
         parse_config(values, "lookout.toml")

@@ -56,7 +56,7 @@ class SilentServer(ThreadedServer):
 
 
 class Machine(AlertingTestbed):
-    """A machine with its own data folder and incidents, which shares Slack and the Prefect server at ``api``."""
+    """A machine with its own data folder and incidents. Machines share Slack and the Prefect server at ``api``."""
 
     def __init__(self, folder, slack, api, *, destination="", interval_h=23.0, **options):
         folder.mkdir()
@@ -100,7 +100,7 @@ class Machine(AlertingTestbed):
 
     @property
     def details(self):
-        """Return the details of all receipts, oldest first."""
+        """Return the detail text of each delivery attempt, oldest first."""
         return [detail for _, detail in self.receipts()]
 
 

@@ -20,7 +20,7 @@ from tests.servers.slack_rules import texts
 from warehouse.queries.operator_actions import append_silence
 
 WINDOW_END = NIGHT + HOUR
-"""The end of the silenced period. It contains `NIGHT`, which is a Sunday at 03:00 in Berlin."""
+"""The end of the silenced period. `NIGHT`, a Sunday at 03:00 in Berlin, is within this period."""
 
 
 def silence(**changes: object) -> Silence:
@@ -106,7 +106,10 @@ async def test_what_was_logged_before_a_period_and_withheld_in_it_is_summed_up(t
 
 
 async def test_a_period_sums_up_what_its_own_silence_withheld(testbed):
-    """There is no summary of failures that a one-time silence muted or the recurring silence does not cover."""
+    """After a recurring silence, there is no summary of failures that this silence did not mute.
+
+    In this test, a one-time silence mutes one failure, and nothing mutes the other.
+    """
     once = silence(id="S-once", recurrence=None, starts_at=NIGHT, ends_at=WINDOW_END, target=None, case_id="leak-1")
     append_silence(testbed.store.journal, once)
     append_silence(testbed.store.journal, silence(target=None, case_id="leak-2"))

@@ -12,5 +12,5 @@ MINUTES = 4
 @pytest.mark.parametrize("outage", ["429:3600", "500", "hang", "slow"])
 @pytest.mark.whole_only
 def test_while_slack_is_away_alerts_wait_and_then_arrive_once_and_in_order(tmp_path, outage):
-    """Alerts wait during a Slack outage, and then arrive once and in their order."""
+    """Alerts wait during a Slack outage. Then each arrives once, in the original order."""
     assert faults_in(live_through(outage, MINUTES, tmp_path), MINUTES) == []

@@ -1,4 +1,4 @@
-"""Test that each process has a unique worker name, by which its end is detected."""
+"""Test that each process has a unique worker name, which shows whether the process has ended."""
 
 from __future__ import annotations
 

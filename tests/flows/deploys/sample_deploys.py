@@ -37,7 +37,7 @@ class Registered:
     id: uuid.UUID
 
     async def polled(self) -> None:
-        """Poll for due runs as a worker does, and wait until the server has recorded the poll."""
+        """Poll for due runs as Prefect's worker does, and wait until the server has recorded the poll."""
         while (await self.client.read_deployment(self.id)).last_polled is None:
             await self.client.get_scheduled_flow_runs_for_deployments(deployment_ids=[self.id])
 

@@ -124,7 +124,7 @@ async def test_a_space_that_is_rolled_back_is_verified_once_more(tmp_path, testb
 
 
 async def test_a_known_commit_that_is_on_its_way_is_not_a_rollback(tmp_path, testbed):
-    """If the webhook of a commit arrives while the Space still builds it, the poll does not report a rollback."""
+    """If the webhook of a commit arrives while the Space still builds this commit, the poll reports no rollback."""
     with hub_says(stage(OLD), stage(NEW), stage(NEW)) as hub:
         watch = watch_of(hub, tmp_path, testbed)
         await poll_targets_and_store_results(watch)
@@ -236,7 +236,7 @@ def polls(folder, environment, *tables):
 
 
 def figures(message):
-    """Return the figures in the message of a flow run, in their order."""
+    """Return the numbers in the message of a flow run, in the order in which they appear."""
     return [int(number) for number in re.findall(r"\d+", message)]
 
 
@@ -247,7 +247,7 @@ def configure(folder, target):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 async def test_f36_poll_and_webhook_together_make_one_run(tmp_path, prefect_environment):
-    """If the poll finds a commit before its late webhook arrives, both create only one run."""
+    """If the poll finds a commit before its late webhook arrives, only one run is created for the commit."""
     api, far = prefect_environment["PREFECT_API_URL"], tmp_path / "elsewhere"
     far.mkdir()
     async with registered(api) as prefect:

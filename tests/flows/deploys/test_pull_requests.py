@@ -190,7 +190,8 @@ def test_killed_while_it_posts_the_next_run_posts_once_though_it_knows_of_no_pul
 def test_a_pull_request_that_a_later_report_names_gets_its_results_too(tmp_path, prefect_environment, github):
     """A pull request gets the results even if its number becomes known only during the run.
 
-    The poll reports the deploy first, without a pull request, and the webhook that names it arrives later.
+    The poll reports the deploy first, without a pull request, and the webhook with the pull request's number
+    arrives later.
     """
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1, more=TRIGGER)

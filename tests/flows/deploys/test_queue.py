@@ -41,7 +41,7 @@ def test_the_same_commit_of_another_target_is_another_deploy(tmp_path):
 def test_a_rollback_and_a_redeploy_of_a_known_commit_are_new_and_a_redelivery_is_not(tmp_path):
     """A rollback or a redeploy of a known commit is a new deploy, but a repeated webhook delivery is not.
 
-    They are distinguished by GitHub's deployment id, which a repeated delivery has in common with the first one.
+    They are distinguished by GitHub's deployment id, which is the same in a repeated delivery.
     """
     deploys = DeployQueue(tmp_path)
     assert deploys.save_if_new(queued(deployment="7"))
@@ -70,7 +70,7 @@ def test_a_push_and_the_deployment_of_it_are_one_deploy(tmp_path, first):
 
 @pytest.mark.parametrize("second", ["push-" + "1" * 40, "run-31-8-1", "message-0a1b", "7"])
 def test_two_senders_of_one_deploy_are_one_and_each_can_report_a_redeploy(tmp_path, second):
-    """If two senders report the same commit, this is one deploy, and each sender can later report a redeploy.
+    """A commit that two senders report is one deploy, and each sender can later report a redeploy.
 
     The senders are a deploy workflow and GitHub's deployments.
     """

@@ -96,9 +96,9 @@ def test_a_night_without_a_run_says_so(testbed, tmp_path, snapshot):
     "changes", [{}, {"void": "a deploy came in between"}, {"days": 8}], ids=["usual", "void", "over a week ago"]
 )
 def test_the_digest_reports_answer_flips_for_a_week(testbed, tmp_path, changes, snapshot):
-    """For a week, the digest reports how often two answers to the same case differed in the last session.
+    """For a week after a repeatability session, the digest reports how often two answers to a case differed.
 
-    This includes a void session.
+    The digest also reports a void session.
     """
     at = testbed.now - timedelta(days=changes.get("days", 0), hours=1)
     times = {"started_at": at, "finished_at": at, "target": "demo", "figures": some_figures()}

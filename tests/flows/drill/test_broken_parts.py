@@ -207,7 +207,7 @@ def assert_is_reported(installation: Installation, row: BrokenPart) -> None:
 def test_the_next_drill_names_the_part_that_is_broken(installation, part):
     """If one part is broken, `lookout drill` exits with code 4, and reports the failed station and the reason.
 
-    They appear on the terminal and in every working channel.
+    The station and the reason appear on the terminal and in every working channel.
     """
     row = ROWS[part]
     with ExitStack() as stack:
@@ -239,7 +239,7 @@ def test_the_table_in_the_operations_page_is_made_of_these_rows():
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_worker_are_named(installation):
-    """While `lookout up` runs, a drill passes; it fails if a schedule is paused or the worker has stopped.
+    """While `lookout up` runs, a drill passes. Drills fail if a schedule is paused or the worker has stopped.
 
     The drill that passes sends one silent message and changes no score.
     """

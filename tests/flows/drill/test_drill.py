@@ -65,7 +65,10 @@ FAILED = drill(
     ],
 )
 def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_nothing(provider, secret, make):
-    """The receiver's parser accepts the signed delivery that a drill sends to it, and finds no deploy in it."""
+    """The receiver's parser accepts the signed delivery that a drill sends to the receiver.
+
+    The delivery contains no deploy.
+    """
     at = int(BEGAN.timestamp())
     signed = build_signed_delivery(provider, secret, "drill-1", at)
     headers = {name: (value,) for name, value in signed.headers.items()}
@@ -76,10 +79,7 @@ def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_n
 
 @pytest.mark.parametrize("case_id", [*FAULT_OF_CASE, RIGHT_CASE])
 def test_each_planted_fault_fails_by_the_graders_and_the_right_answer_beside_it_does_not(case_id):
-    """The graders fail each planted fault of a drill, and pass its right answer.
-
-    Therefore a drill passes on a healthy installation, whichever fault it chooses at random.
-    """
+    """The graders fail each wrong answer that a drill plants, and pass the right answer to the same case."""
     case = next(one for one in load_suite(SUITE).cases if one.id == case_id)
     said = Bot(load_policies(), load_vocabulary(), PlantedFaults()).reply(case.turns[0]).text
     answer = exchange(case, said)
@@ -113,7 +113,7 @@ def test_every_message_about_a_drill_begins_with_the_word(failed):
 
 
 def test_no_target_may_have_the_name_of_the_shadow_target():
-    """A target with the name of the drill's shadow target is rejected, because scores exclude its data."""
+    """A target with the name of the drill's shadow target is rejected: scores exclude all data of this name."""
     with pytest.raises(
         ConfigError,
         match="targets: choose another target name: lookout-drill is reserved for the drills of Lookout",
@@ -169,7 +169,7 @@ def file(tmp_path, slack):
     ],
 )
 def test_the_doctor_shows_the_last_drill(file, report, health, to_do, monkeypatch):
-    """`lookout doctor` shows the result of the last drill, which it reads from the drill's report file."""
+    """`lookout doctor` shows the result of the last drill, read from the report file of drills."""
     if report is not None:
         write_drill_report_file(file.parent / "data", report)
     only = next(one for one in CHECKS if one.__name__ == "check_drill")

@@ -1,4 +1,4 @@
-"""Test that alerts state what the failed cases have in common, with the demo's faulty Space and Slack."""
+"""Test with the demo's faulty Space and Slack that alerts state what the failed cases have in common."""
 
 from __future__ import annotations
 

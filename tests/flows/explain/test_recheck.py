@@ -69,7 +69,7 @@ def configuration(folder, address, slack, *, previous="", more=""):
 
 @contextmanager
 def two_builds(folder, answers, **versions):
-    """Serve two builds of a page in a separate process (see `two_builds`), and yield the address of the server."""
+    """Serve two builds of a page with the program two_builds.py, and yield the address of its server."""
     script = folder / "script.json"
     script.write_text(json.dumps({"answers": answers, "versions": versions}), encoding="utf-8")
     command = [sys.executable, "-m", "tests.flows.explain.two_builds", str(script)]
@@ -315,9 +315,9 @@ def test_a_case_that_only_a_judge_can_grade_is_judged_again(tmp_path, lookout, s
 
 @pytest.mark.whole_only
 def test_a_webhook_shows_what_is_in_common_and_the_report_has_what_was_asked_again(tmp_path, lookout, slack):
-    """With a webhook, a message shows what failed cases have in common, but only the report contains the recheck.
+    """With a Slack webhook, messages show what failed cases have in common, but only the report has the recheck.
 
-    A webhook cannot edit a message to add the recheck.
+    A webhook cannot edit a message later.
     """
     with Chat(RIGHT) as chat:
         chat.by_question = {f"What is the waiting period of plan {number}?": WRONG for number in range(6)}

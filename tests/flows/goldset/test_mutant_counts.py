@@ -18,7 +18,7 @@ def operators(*cases, citation_required=True):
 
 
 def test_a_suite_without_severe_cases_has_no_bite():
-    """A suite without severe cases has no mutation score, because it tests no failure that alerts."""
+    """A suite without severe cases has no mutation score, because none of its failures sends an alert."""
     assert compute_mutation_score_of_severe_cases([case_of(severity=2)], PANEL, citation_required=True) is None
 
 

@@ -83,7 +83,10 @@ def test_a_grader_that_fails_the_right_reply_too_catches_nothing():
 
 
 def test_a_mutant_has_the_severity_of_its_failure():
-    """Personal data has severity 3 in any case; a wrong number has the severity of its case."""
+    """A mutant with personal data always has severity 3.
+
+    A mutant with a wrong number has the severity of its case.
+    """
     graded = {one.operator: one.severity for one in grade_mutants([case_of(severity=1)], PANEL)}
     assert graded[MutationOperator.PERSONAL_DATA] is Severity.CRITICAL
     assert graded[MutationOperator.NUMBER_CHANGED] is Severity.MINOR

@@ -39,7 +39,7 @@ def slack():
 
 @pytest.fixture
 def config(tmp_path, slack) -> Path:
-    """Write a configuration with one target, and a log with one line for it."""
+    """Write a configuration with one target, and a log of this target with one line."""
     (tmp_path / "suite.jsonl").touch()
     (tmp_path / "hallucinations.jsonl").write_text(entry(-1), encoding="utf-8")
     file = tmp_path / "lookout.toml"
@@ -126,7 +126,7 @@ def append(config: Path, line: str) -> None:
 def test_a_log_that_is_created_after_lookout_up_began_alerts_once_for_all_its_entries(config, slack):
     """If a log is created after `lookout up` began, all its entries are new and cause one alert.
 
-    The entries of another target's log, which existed before, are history.
+    Another target's log existed before. Its entries are history and cause no alert.
     """
     text = config.read_text(encoding="utf-8")
     target = text.split("[alerts]")[0]
@@ -233,7 +233,7 @@ def watching(config: Path) -> Iterator[fork_server.Process]:
 @pytest.mark.parametrize(("group_minutes", "messages"), [(30, [3]), (0, [1, 1, 1])])
 @pytest.mark.whole_only
 def test_left_running_a_new_burst_is_a_new_message_and_one_burst_is_one(config, slack, group_minutes, messages):
-    """While `lookout watch` runs, entries within ``group_minutes`` extend one message; others get a new message."""
+    """While `lookout watch` runs, entries within ``group_minutes`` share one message. Others get a new message."""
     config.write_text(
         config.read_text("utf-8").replace("poll_s = 1", f"poll_s = 1\ngroup_minutes = {group_minutes}"), "utf-8"
     )
@@ -280,7 +280,7 @@ def test_a_target_without_a_log_says_what_to_add(lookout, config):
 def test_a_run_beside_another_run_of_lookout_is_skipped_without_an_alert(config, slack, prefect_environment):
     """If another run uses the warehouse for too long, the poll is skipped without an alert.
 
-    The next poll reads the entry.
+    The next poll reads the new log entry.
     """
     code = (
         "import sys; from pathlib import Path; from flows.hallucination_log.flow import follow_log; import asyncio; "

@@ -1,4 +1,4 @@
-"""Test that encoded log lines equal the JSON of the records without personal data, in every process."""
+"""Test that encoded log lines equal the JSON of the redacted records, in whichever process they are encoded."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def encoded(settings: LineSettings, *, history_to: int = 0) -> EncodedLines:
 
 
 def masked(value: JsonValue) -> JsonValue:
-    """Return ``value`` with each text in it redacted by the rules."""
+    """Return ``value`` with every text in it redacted by the rules."""
     match value:
         case str():
             return redact(value)

@@ -212,7 +212,7 @@ async def test_raw_texts_are_stored_where_that_is_wished_and_masked_in_the_messa
 
 
 async def test_a_deleted_log_alerts_once_and_recovers_in_its_thread(followed, slack, snapshot):
-    """A deleted log causes one alert, and its recovery is a reply in the thread of that alert (row 75)."""
+    """A deleted log causes one alert, and its recovery is a reply in the thread of that alert (fault f75)."""
     await followed.look()
     followed.path.unlink()
     await followed.look()
@@ -306,7 +306,8 @@ async def test_killed_between_deciding_and_sending_a_look_that_finds_nothing_new
 ):
     """If a process is killed after it stored an alert and before it sent the alert, the next poll sends it.
 
-    The next poll has no new entry. Otherwise the alert could wait for hours for another run.
+    In this test, the next poll finds no new entry. Without this rule, the alert could wait for hours for another
+    run.
     """
     await followed.look()
     followed.append(entry(1))

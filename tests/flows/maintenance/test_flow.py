@@ -32,7 +32,7 @@ KEY = "a key that is long enough"
 
 
 class Night(NamedTuple):
-    """The result of one maintenance run: its state, and its output for users."""
+    """The result of one maintenance run: the state of the run, and the run's output for users."""
 
     kind: str
     name: str

@@ -98,7 +98,7 @@ async def test_conversations_of_a_killed_worker_are_checked_in_process(expected)
 
 @pytest.mark.whole_only
 async def test_a_source_that_fails_half_way_leaves_no_answer_to_the_next_one(expected):
-    """If reading a source fails, results that workers still compute for it are not returned for the next source."""
+    """If a source fails while it is read, results of it that workers still compute do not reach the next source."""
 
     async def cut_off():
         for chunk in reversed(CHUNKS):
@@ -147,7 +147,7 @@ asyncio.run(main())
 
 @pytest.mark.whole_only
 def test_workers_end_with_who_started_them_however_that_ends():
-    """The workers end with their parent process, even if it gets SIGKILL and cannot stop them."""
+    """The workers end with their parent process, even if SIGKILL ends the parent before it can stop them."""
     root = str(Path(__file__).resolve().parents[3])
     parent = subprocess.Popen([sys.executable, "-c", PARENT.format(root=root)], stdout=subprocess.PIPE)
     assert parent.stdout is not None

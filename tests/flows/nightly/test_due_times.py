@@ -134,7 +134,7 @@ def nights(tmp_path):
 async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the_digest_does_not_doubt(
     nights, tmp_path, zone
 ):
-    """Around both clock changes, each night is graded once, and the digest does not report a missing night."""
+    """Around a clock change, each night is graded once, and the digest does not report a missing night."""
     nights.settings = nights.settings.model_copy(update={"time_zone": zone})
     number, reports = 0, []
     for change in changes_of(zone):

@@ -1,4 +1,4 @@
-"""Test that the scores of a night are written to LangSmith once, and that an error of LangSmith fails no run."""
+"""Test that the scores of a night are written to LangSmith once, and that a LangSmith error does not fail a run."""
 
 from __future__ import annotations
 

@@ -116,7 +116,10 @@ async def test_a_burst_of_errors_is_no_second_drift(nights, slack):
 
 @pytest.mark.whole_only
 async def test_a_rate_that_multiplies_is_worse(nights, slack, snapshot):
-    """An error rate that increases from 0.2 % to 2.5 % is reported as worse once. Similar later rates are not."""
+    """An error rate that increases from 0.2 % to 2.5 % is reported as worse once.
+
+    Later nights with a similar rate report nothing.
+    """
     for number, errors in enumerate((1, 2, 14, 15, 13)):
         nights.append(*day(number, 552, errors))
         await nights.grade(number)
@@ -131,7 +134,7 @@ async def test_a_rate_that_multiplies_is_worse(nights, slack, snapshot):
 async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights, slack):
     """A night without failures resolves an incident only if there are enough conversations.
 
-    After 5 failures in 552 conversations, a night of 40 is too few, but 600 more are enough.
+    After 5 failures in 552 conversations, 40 conversations without a failure are too few, but 640 are enough.
     """
     for number, (count, errors) in enumerate(((552, 5), (40, 0), (600, 0))):
         nights.append(*day(number, count, errors))
@@ -156,7 +159,10 @@ async def test_a_night_that_cannot_be_read_resolves_nothing(nights, slack, tmp_p
 
 @pytest.mark.whole_only
 async def test_refusals_alert_when_there_are_many_more_than_usual_and_recover(nights, slack, snapshot):
-    """A refusal rate of 20 % opens an incident if the usual rate is 3 %, and the usual rate resolves it."""
+    """A refusal rate of 20 % opens an incident if the usual rate is 3 %.
+
+    When the rate is usual again, the incident is resolved.
+    """
     refused = "I'm sorry, I can't help with that request."
     for number, refusals in enumerate((9, 11, 8, 60, 63, 10)):
         nights.append(*day(number, 300, refusals, refused))

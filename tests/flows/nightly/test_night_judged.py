@@ -1,4 +1,4 @@
-"""Test nightly runs with a judge, which grades batches with canaries at a local provider, and without a judge."""
+"""Test nightly runs without a judge, and with a judge that grades batches with canaries at a local provider."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ STEPS = (
     "warehouse.journal.journal.Journal.append_outbox",
     "warehouse.database.store.Store.load_pending",
 )
-"""Functions before and after whose calls the process can be killed."""
+"""The process can be killed before and after each call of these functions."""
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ async def test_a_few_gold_questions_do_not_speak_for_all_traffic(nights, snapsho
 
 
 class CourseNight(NamedTuple):
-    """One night of `COURSE`: the number of wrong replies of 60, the provider's fault, and the judge's leniency."""
+    """One night of `COURSE`: how many of 60 replies are wrong, the provider's fault, and the judge's leniency."""
 
     wrong: int
     fault: str | None = None
@@ -298,7 +298,7 @@ class Erring(RuleJudge):
 async def test_reviews_correct_the_next_nights_rate_though_all_was_sampled(nights):
     """Reviews by users correct an unreliable judge's rate in the next night.
 
-    The true rate is 17 %. Without reviews, the interval of the rate is above it.
+    The true rate is 17 %. Without reviews, the whole interval of the rate is above 17 %.
     """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"rate": 1.0, "number": None})}

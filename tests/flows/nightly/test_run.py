@@ -293,7 +293,7 @@ async def test_the_quality_of_questions_is_in_the_report(nights):
 async def test_questions_are_recognised_by_their_wording_and_counted_in_every_conversation(nights, snapshot):
     """Clarifying questions are recognised by their wording.
 
-    They and their thumbs are counted in all conversations, not only in the sample.
+    These questions and the users' thumbs on them are counted in all conversations, not only in the sample.
     """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"number": 10})}
@@ -379,7 +379,7 @@ def _cut(**_: object) -> None:
 async def test_the_state_read_back_to_resume_is_the_state_that_the_run_had(nights, monkeypatch):
     """The state that a resumed nightly run loads equals the state of the interrupted run.
 
-    Therefore both have the same result.
+    Therefore both runs have the same result.
     """
     nights.append(*(talk(number, LEAK if number == 3 else PLAIN_REPLY) for number in range(6)))
     states = []

@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "gate.md"
 
 
 def documented() -> str:
-    """Return the command's output for seven nights and 60 cases, of which one answer in 250 fails by chance."""
+    """Return the command's output for seven nights and 60 cases. One in 250 answers fails by chance."""
     noisy = noisy_suite(Random(10), severe=20, others=40, mean=0.004, concentration=2, builds=7)
     found = compute_repeatability(facts_of(noisy.suite), noisy.suite, noisy.repeats, GateSettings(), Random(10))
     return "\n".join(format_repeatability(found.model_copy(update={"sessions": 7})))

@@ -20,7 +20,7 @@ WRONG = RIGHT.replace("24", "36")
 
 
 class DeployedChat(Chat):
-    """A chat that reports its build: the next of ``builds`` at each request, and then the last one."""
+    """A chat that reports its build. Each request gets the next of ``builds``, and the last one is repeated."""
 
     def __init__(self, *builds: str) -> None:
         super().__init__()
@@ -134,7 +134,10 @@ def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):
 
 
 def test_figures_of_nothing_are_no_data(tmp_path, snapshot):
-    """If no case was ever asked twice, the output has no rates. To print it, no question is sent."""
+    """If no case was ever asked twice, the output has no rates.
+
+    The command that prints them sends no question.
+    """
     with Chat() as chat:
         context = build_repeatability_context(load_config(watched(tmp_path, chat)), "demo")
         lines = list(format_repeatability(compute_repeatability_figures(context)))

@@ -218,7 +218,7 @@ async def test_a_run_cancelled_by_a_user_is_reported_once_and_not_as_a_fault(
 async def test_a_server_that_does_not_know_its_pages_names_the_command_that_shows_the_run(slack, tmp_path):
     """If the URL of the Prefect UI is unknown, an alert contains the command that shows the run.
 
-    The server listens on all addresses, without `PREFECT_UI_URL`.
+    In this test, the server listens on all addresses, and `PREFECT_UI_URL` is not set.
     """
     from prefect.client.orchestration import PrefectClient  # seconds to import
 

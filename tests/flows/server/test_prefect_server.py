@@ -73,7 +73,7 @@ def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
 def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tmp_path, monkeypatch, snapshot):
     """If the server does not answer for a long time, the wait for it is reported repeatedly.
 
-    The recorded server is a process that never answers.
+    In this test, the recorded server process never answers.
     """
     monkeypatch.setattr(prefect_server, "PROGRESS_INTERVAL_S", 0.5)
     port = find_free_port("127.0.0.1", 0)

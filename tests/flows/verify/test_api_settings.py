@@ -1,4 +1,4 @@
-"""Test a target whose API runs but is configured wrong: the message names the setting, and not an outage."""
+"""Test a target whose API works but is configured wrong: the message names the setting and reports no outage."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(
 
 @pytest.mark.whole_only
 def test_unrelated_requests_are_not_blamed(installation):
-    """If only a setting changed that does not affect questions, such as ``environment``, it is not blamed."""
+    """A changed setting that does not affect questions, such as ``environment``, is not named as the cause."""
     with EventChat(RIGHT) as app:
         assert installation.verify(f"{app.url}{PATH}").code == 0
         app.gone = True

@@ -71,7 +71,7 @@ def started(folder, chat, slack, asked=HELD):
 def goes_on(folder, chat, slack, lookout):
     """Repeat the command with a Prefect server.
 
-    Check that it asks only the remaining cases and repeats no alert.
+    Check that the second command asks only the remaining cases and repeats no alert.
     """
     chat.released.set()
     done = lookout("verify", "demo", cwd=folder, SLACK_BOT_TOKEN=TOKEN)

@@ -37,7 +37,7 @@ def waiting(name: str, severity: Severity = Severity.MINOR) -> PendingAnswer:
 
 
 class Heard:
-    """A judge queue, its judge, and the ids of the cases that it has ruled."""
+    """A judge queue, its judge, and the ids of the cases for which the judge returned a ruling."""
 
     def __init__(self, judge: Judge, size: int = 3) -> None:
         self.ruled: list[str] = []

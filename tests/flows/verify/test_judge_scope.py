@@ -1,4 +1,4 @@
-"""Test which answers a judge grades although the rules have decided, and disagreements of judge and rules."""
+"""Test which answers a judge grades although rules have graded them, and disagreements of judge and rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test that packed results are restored unchanged, complete and in their order."""
+"""Test that packed results are restored completely, without a change, and in their original order."""
 
 from __future__ import annotations
 

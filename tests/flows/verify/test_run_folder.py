@@ -70,7 +70,7 @@ def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
 
 
 def test_a_run_in_use_by_another_process_is_not_taken_over(tmp_path):
-    """A run can be resumed only by one process at a time, and only after its own process has ended."""
+    """A run can be resumed by only one process at a time, and only after the process that began it has ended."""
     with begin_run(tmp_path, start()):
         assert find_run_to_resume(tmp_path, start("run-2")) is None
     first = find_run_to_resume(tmp_path, start("run-2"))

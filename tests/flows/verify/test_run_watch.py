@@ -29,7 +29,7 @@ def start(run_id: str = RUN, **changes) -> RunStart:
 
 @pytest.fixture
 def data(tmp_path):
-    """Return a data folder that has a folder for runs, and the journal of its store."""
+    """Return the path of a data folder that contains a folder for runs, and the journal of this data folder."""
     (tmp_path / "runs").mkdir()
     return tmp_path, open_store_in(tmp_path).journal
 
@@ -47,9 +47,9 @@ def add(data, case_id: str, *, failed: FailureKind | None = None, **changes) -> 
 
 
 def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
-    """A run is in progress as long as its process lives, and then stopped.
+    """A run is in progress as long as its process lives. After that, it is stopped.
 
-    In both states, its results are counted.
+    The results are counted while the run is in progress, and after it has stopped.
     """
     folder, _ = data
     with begin_run(folder / "runs", start()):
@@ -105,7 +105,7 @@ def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
 def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
     """A run that is too old to be resumed is not listed.
 
-    An id that is not the name of a run folder has no progress.
+    An id that is not the name of a run folder returns no progress.
     """
     begin_run(data[0] / "runs", start()).__exit__(None, None, None)
     (data[0] / "run.json").write_text(start().model_dump_json())
@@ -125,9 +125,9 @@ def test_a_damaged_segment_hides_no_other(data):
 
 
 def test_a_watcher_does_not_take_over_a_run(data, monkeypatch):
-    """To read the state of a run does not take the lock that is needed to resume it.
+    """Reading the state of a run does not take the lock that is needed to resume the run.
 
-    A run that starts at the same moment can resume it.
+    Another process that starts at the same moment can resume the run.
     """
     runs, asked = data[0] / "runs", []
     begin_run(runs, start()).__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""Test that an agent's question is answered with the scripted answer of the case in which the agent asks it."""
+"""Test that a question by an agent gets a scripted answer of the case that the agent is working on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Test that only the newest deploy is verified if a page is deployed twice before its verification.
 
-A page that reports its commit is excepted.
+If a page reports its commit, this rule does not apply.
 """
 
 from __future__ import annotations

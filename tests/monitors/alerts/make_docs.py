@@ -1,7 +1,8 @@
 """Write docs/alerts.md and its screenshots: ``python -m tests.monitors.alerts.make_docs``.
 
 Lookout's own code builds every message. The screenshots are rendered from the Block Kit that Slack would get.
-``make snapshots`` also updates the page, which contains the whole text of each message, but not the screenshots.
+``make snapshots`` also updates the page, which contains the whole text of each message. It does not update the
+screenshots.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ failure, and drift. It also says if a nightly run is missing.
 The digest does not list faults of Lookout and its judge, because messages about them go to the channel of the monitor's owners. If
 the two channels are the same, the digest gives the number of these faults."""
 COLOURS = 64
-"""The number of colours in a screenshot: enough for text on white. The files are then a fifth as large."""
+"""The number of colours in a screenshot. It is enough for text on white, and makes the files five times smaller."""
 WIDTHS = {"desktop": 600, "phone": 360}
 
 INTRODUCTION = """# Alerts
@@ -56,7 +57,7 @@ The application and its customers are invented.
 
 
 def pictured() -> Iterator[tuple[str, SlackText]]:
-    """Yield the name and the rendered message of every example alert, and of the digest."""
+    """Yield the name and the rendered message of every example alert, and then those of the digest."""
     for example in examples():
         yield example.name, render_alert(example.alert, SETTINGS)
     yield DIGEST, render_digest(digest_example())

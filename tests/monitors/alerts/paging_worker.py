@@ -1,6 +1,6 @@
-"""A worker process that observes one leak, decides on alerts in a real warehouse, and sends them. Tests kill it.
+"""A process that observes one leak, stores the alert about it in a real warehouse, and sends it to Slack.
 
-``python -m tests.monitors.alerts.paging_worker FOLDER SLACK_API_URL LEASE_S``
+Tests start this process and kill it. ``python -m tests.monitors.alerts.paging_worker FOLDER SLACK_API_URL LEASE_S``
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def outage(kind: IncidentKind = IncidentKind.APP_DOWN, **changes: Any) -> Observ
 
 
 def scope(run_id: str = "run-2", *graded_cases: str, **changes: Any) -> ResolutionScope:
-    """Build the scope of a run that graded the cases ``graded_cases``, all correct."""
+    """Build the scope of a run in which the cases ``graded_cases`` were graded, all of them as correct."""
     values: dict[str, Any] = {
         "target": "demo",
         "run_id": run_id,
@@ -106,13 +106,13 @@ class AlertDecider:
     def decide_reasons(
         self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
     ) -> tuple[NotifyReason, ...]:
-        """Decide on alerts and store the incidents. Return the reasons of the alerts, in their order."""
+        """Decide on alerts and store the incidents. Return the reason of each alert, in the order of the alerts."""
         return tuple(item.reason for item in self.decide_alerts(*observations, now=now, scope=scope).items)
 
     def decide_alerts(
         self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
     ) -> AlertDecision:
-        """Decide on alerts and store the incidents. Return the alerts."""
+        """Decide on alerts and store the incidents. Return the decision with the alerts."""
         made = decide_alerts(
             self.incidents, observations, now=now, settings=self.settings, scope=scope, silences=self.silences
         )
@@ -120,19 +120,19 @@ class AlertDecider:
         return made
 
     def record_thread(self, alert: Alert, thread: str, channel: str) -> None:
-        """Store the thread of an alert's first message."""
+        """Store the thread of an alert's first message in its incidents."""
         for item in alert.items:
             key = item.incident.fingerprint
             self.incidents[key] = self.incidents[key].place_in_thread(thread, channel)
 
 
 def items(*observations: Observation, now: datetime = NIGHT) -> tuple[AlertItem, ...]:
-    """Return the alert items for ``observations`` on the assumption that there are no earlier incidents."""
+    """Return the alert items for ``observations``, as if there were no earlier incidents."""
     return AlertDecider().decide_alerts(*observations, now=now).items
 
 
 def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
-    """Return the single alert that groups ``alert_items``. ``changes`` replace values of its run or summary."""
+    """Return the one alert that groups ``alert_items``. ``changes`` replace values of the alert or its summary."""
     values: dict[str, Any] = {
         "target": "demo",
         "run_id": "run-1",

@@ -43,7 +43,7 @@ def test_f09_a_restart_with_the_same_failures_open_says_nothing():
 
 
 def test_f10_a_failure_from_a_gap_in_monitoring_is_alerted():
-    """However long the monitor was down, a new failure after the gap alerts once."""
+    """However long the monitor was down, a failure that is new after the gap is alerted once."""
     decider = AlertDecider()
     decider.decide_reasons(seen(), now=NIGHT)
     later = NIGHT + 9 * DAY

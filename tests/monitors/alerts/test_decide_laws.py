@@ -45,8 +45,8 @@ def after(number: int, graded: frozenset[str]):
 def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[AlertDecider, dict[str, str]]:
     """Decide on the alerts of ``history``, night by night.
 
-    Return the decider with its incidents, and a string for each case: one letter for each alert, which shows its
-    reason.
+    Return the decider with its incidents, and a string for each case. Each letter of the string stands for the
+    reason of one alert about the case.
     """
     decider, spoken = AlertDecider(), dict.fromkeys(CASES, "")
     for number, (failed, graded) in enumerate(history):
@@ -126,7 +126,7 @@ def test_f16_no_jump_of_an_hour_pages_again(failed, hours):
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=30))
 def test_f12_reminders_keep_their_interval(gaps_h):
-    """Whenever runs take place, two messages about an unchanged fault are at least the reminder interval apart."""
+    """Two messages about an unchanged fault are at least the reminder interval apart, whenever runs take place."""
     decider, now, spoken = AlertDecider(), NIGHT, []
     for number, gap in enumerate(gaps_h):
         now += gap * HOUR

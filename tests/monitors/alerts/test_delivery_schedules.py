@@ -46,7 +46,7 @@ class Outbox:
 
 
 class Worker:
-    """A worker that decides on alerts and delivers them. It is killed at step number ``kill_after``."""
+    """A worker that decides on alerts and delivers them, and that is killed at step number ``kill_after``."""
 
     def __init__(self, outbox: Outbox, sender: SlackBot, kill_after: int) -> None:
         self.outbox = outbox
@@ -86,7 +86,7 @@ class Worker:
 
 
 async def play(slack: SlackServer, seed: int) -> Outbox:
-    """Let workers do some runs with faults and kills, and then two undisturbed runs.
+    """Let workers do some runs with faults and kills, and then two runs without any.
 
     Return the data that remains.
     """
@@ -110,10 +110,10 @@ async def play(slack: SlackServer, seed: int) -> Outbox:
 
 @pytest.mark.timeout(900)
 async def test_no_schedule_loses_a_page_or_sends_it_more_than_twice():
-    """In no sequence of kills and faults is an alert lost, or sent more than twice.
+    """No alert is lost or sent more than twice, in any sequence of kills and faults.
 
-    Repeated messages have the same visible id. The fault is shorter than the interval of reminders, so there is one
-    alert.
+    Repeated messages have the same visible id. The fault does not last until the first reminder is due, so there is
+    only one alert.
     """
     counts: Counter[int] = Counter()
     with SlackServer() as slack:

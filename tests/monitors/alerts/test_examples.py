@@ -36,7 +36,7 @@ def test_the_blocks_of_the_digest(snapshot):
 def test_the_page_holds_the_text_of_each_message(request):
     """docs/alerts.md contains the text of each message.
 
-    The page is also the snapshot of the terminal output. `make snapshots` updates it.
+    So the page serves as the snapshot of the terminal output. `make snapshots` updates it.
     """
     if request.config.getoption("update_snapshots"):
         write_page()

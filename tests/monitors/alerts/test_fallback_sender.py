@@ -1,4 +1,4 @@
-"""Test that a fallback channel is used only after a permanent refusal, which the receipt then names."""
+"""Test that a fallback channel is used only after a permanent refusal, and that the receipt names the refusal."""
 
 from __future__ import annotations
 

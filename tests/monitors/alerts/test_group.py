@@ -77,7 +77,7 @@ def test_a_new_incident_has_no_thread_yet():
 def test_f11_later_failures_of_a_run_go_into_its_first_thread():
     """Later failures of a run are sent into the thread of its first message.
 
-    So 500 failures that are sent during a run are one message in the channel, and replies in its thread.
+    For example, 500 failures that are sent during a run are one message in the channel with replies in its thread.
     """
     decider = AlertDecider()
     decider.record_thread(alert_with_items(decider.decide_alerts(observation("case-0")).items), "1.1", "C0ALERTS")
@@ -107,7 +107,7 @@ def test_a_leak_is_listed_above_a_wrong_number():
 def test_the_same_news_make_the_same_messages_in_any_order(seen):
     """Two workers with the same decisions build the same messages.
 
-    The messages have the same ids and the same order, whatever the order of the decisions was.
+    The ids and the order of the messages do not depend on the order of the decisions.
     """
     ordered = composed(*items(*sorted(seen, key=lambda one: one.fingerprint)))
     assert composed(*items(*seen)) == ordered

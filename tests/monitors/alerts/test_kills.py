@@ -14,7 +14,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 OVER_AT_ONCE_S = 0.001
-"""A lease in seconds. It ends before the next worker process starts, so tests do not wait for its end."""
+"""The length of a lease in seconds.
+
+The lease ends before the next worker process starts, so tests need not wait for its end.
+"""
 
 
 def worker(folder: Path, slack: SlackServer, lease_s: float = OVER_AT_ONCE_S) -> list[str]:
@@ -23,7 +26,7 @@ def worker(folder: Path, slack: SlackServer, lease_s: float = OVER_AT_ONCE_S) ->
 
 
 def killed_while_sending(folder: Path, slack: SlackServer) -> None:
-    """Start a worker, and kill it with SIGKILL after Slack received its request and before Slack responded."""
+    """Start a worker, and kill it with SIGKILL while it waits for Slack's response to its request."""
     with subprocess.Popen(worker(folder, slack), cwd=ROOT) as process:
         assert slack.wait_for("chat.postMessage")
         process.kill()

@@ -1,4 +1,4 @@
-"""Test that items are added to a first message: no item is lost or repeated, and the alert keeps its id."""
+"""Test merging later alerts into the first one: no item is lost or repeated, and the first alert keeps its id."""
 
 from __future__ import annotations
 

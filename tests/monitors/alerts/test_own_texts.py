@@ -15,13 +15,13 @@ ROOT = Path(__file__).parents[3]
 STANDING_IN = ("NAME", "12", "'a1b2'", "2026-08-03", "https://example.com/x/1")
 """Example values that are inserted into messages."""
 MAKERS = ("Error", "Fault", "RunNotMade", "Field", "Option", "Argument")
-"""Ends of the names of calls whose texts people read: errors, faults, and descriptions of settings and options."""
+"""Suffixes of the names of functions and classes whose texts people read, such as errors and descriptions."""
 
 
 def own_texts(source: str) -> Iterator[tuple[int, list[str | None]]]:
     """Yield the line number and the parts of each text in ``source`` that becomes a message.
 
-    A part is ``None`` if a value is inserted in its position.
+    A part is ``None`` where the code inserts a value.
     """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Raise) or (isinstance(node, ast.Call) and ast.unparse(node.func).endswith(MAKERS)):
@@ -58,7 +58,7 @@ def _said(part: ast.expr) -> str | None:
 
 
 def masked_words(parts: list[str | None]) -> set[str]:
-    """Return Lookout's own words that redaction removes from a message, for any of the inserted example values."""
+    """Return the words of Lookout itself that redaction removes if any of the example values is inserted."""
     own = {word for part in parts if part for word in re.findall(r"\w{3,}", part)}
     texts = ("".join(value if part is None else part for part in parts) for value in STANDING_IN)
     return {word for text in texts for word in own if word not in redact(text)}

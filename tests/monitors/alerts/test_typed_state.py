@@ -9,11 +9,14 @@ from tests.conftest import ROOT
 
 FOLDERS = ("monitors/alerts", "flows/alerting")
 OF_OTHER_RECORDS = {"monitors/alerts/slack/client.py": 3}
-"""The number of allowed untyped updates by file. They change a Slack message and settings, not stored state."""
+"""The number of untyped updates that each file may have.
+
+They change a Slack message and settings, not stored state.
+"""
 
 
 def untyped_updates(source: str) -> Iterator[int]:
-    """Yield the numbers of the lines that change a record with a dictionary, or create one without validation."""
+    """Yield the line numbers where a record is changed with a dictionary or created without validation."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue

@@ -1,6 +1,6 @@
 """Tests that a suite is run only against staging.
 
-Everything that the target shares with production is reported, and no question is sent.
+If a target shares anything with production, all of it is reported and no question is sent.
 """
 
 from __future__ import annotations
@@ -84,8 +84,7 @@ def test_shared_resources_are_named_without_keys(settings: Config, more: dict[st
 def test_the_previous_build_is_not_asked_where_it_is_production_s() -> None:
     """A ``previous_url`` that is an address of production is rejected.
 
-    The check applies to the address after ``{commit}`` was replaced. A target without a LangSmith table is not
-    checked.
+    ``{commit}`` is replaced before the address is checked. A target without a LangSmith table is not checked.
     """
     address = "https://agent.acme.example/jobs"
     with pytest.raises(ConfigError, match=r"targets\.agent\.previous_url: agent\.acme\.example:443 is"):

@@ -1,6 +1,6 @@
 """Run Lookout against variants of the demo's bot, over a JSON API or a small page.
 
-The variants differ from each other in one thing.
+The variants that a test compares differ in one thing.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ document.querySelector("textarea").addEventListener("keydown", (event) => {{
 class Variant:
     """A variant of the application. With ``wording``, it rewords every answer, as a model does.
 
-    ``declines`` is the share of questions that it declines. ``newer`` is the share of answers by ``newer_model``.
+    ``declines`` is the share of questions that the bot declines. ``newer`` is the share of answers that name
+    ``newer_model`` as their model.
     """
 
     book: PolicyBook = field(default_factory=load_policies)
@@ -98,7 +99,7 @@ class Variant:
 
 
 class DemoApi(ThreadedServer):
-    """A server of one variant. ``seed`` determines its random values, which differ between two runs."""
+    """A server of one variant. ``seed`` determines its random values; each run has another seed."""
 
     def __init__(self, variant: Variant, seed: int) -> None:
         super().__init__()
@@ -146,7 +147,7 @@ class DemoApi(ThreadedServer):
 
 
 def with_policy(book: PolicyBook, at: int, change: Callable[[Policy], Policy | None]) -> PolicyBook:
-    """Return ``book`` with the policy number ``at`` changed by ``change``.
+    """Return ``book`` after ``change`` was applied to the policy at index ``at``.
 
     The policy is removed if ``change`` returns ``None``.
     """
@@ -155,7 +156,7 @@ def with_policy(book: PolicyBook, at: int, change: Callable[[Policy], Policy | N
 
 
 def other_amounts(policy: Policy, *, most: int = 1000) -> Policy:
-    """Return the policy with another amount in each of the first ``most`` facts that have an amount."""
+    """Return the policy with other amounts. Only the first ``most`` facts that have an amount are changed."""
     facts, changed = [], 0
     for fact in policy.facts:
         if fact.amount is not None and changed < most:
@@ -195,7 +196,7 @@ class Setup:
 
 
 def suite_lines(cases: int) -> list[dict[str, Any]]:
-    """Return the given number of the demo's own cases, spread over its suite."""
+    """Return ``cases`` lines of the demo's own suite, taken at regular intervals."""
     lines = [json.loads(line) for line in SUITE.read_text(encoding="utf-8").splitlines()]
     step = max(1, len(lines) // cases)
     return lines[::step][:cases]
@@ -218,7 +219,7 @@ def _config(folder: Path, url: str, setup: Setup) -> dict[str, Any]:
 
 
 def recorded_run(folder: Path, variant: Variant, setup: Setup, seed: int) -> RunReport:
-    """Run the suite against a variant, over HTTP or a real page. Return the report with its snapshot."""
+    """Run the suite against a variant, over HTTP or a real page. Return the report, which contains the snapshot."""
     folder.mkdir(parents=True, exist_ok=True)
     with DemoApi(variant, seed) as api:
         # The same address as in every other run, as an application has it: the port is this test's own.

@@ -1,4 +1,4 @@
-"""Graded suites with planted causes: correlated attributes, as in real data, and failures with a known cause."""
+"""Builds graded suites with planted causes. The attributes are correlated, as in real data."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from itertools import combinations
 from random import Random
 
 NEARLY = 0.9
-"""Minimum overlap (Jaccard index) of the cases of a correct description with those of the planted one."""
+"""A description is correct if its cases overlap those of the planted cause at least this much (Jaccard index)."""
 
 
 @dataclass(frozen=True)
 class Planted:
-    """A suite with planted causes: its cases, and which of them failed.
+    """A suite with planted causes: its cases, and for each case whether it failed.
 
-    ``causes`` has all correct descriptions of each cause, the planted description first.
+    ``causes`` lists, for each cause, all correct descriptions, with the planted description first.
     """
 
     cases: list[dict[str, int]]

@@ -4,8 +4,8 @@ They show that the search for common attributes is not tuned to one generator.
 
 *Nested*: value frequencies are unequal as in real data (a few common, many rare), a document belongs to one policy
 and a policy to one insurer, some values are missing, and a cause may be at any level. *Sessions*: cases come in
-groups that share most of their attributes, like the questions of one customer, and the effects of causes add up on
-the odds scale. Both generators add up to 15 % of failures without a cause.
+groups that share most of their attributes, like the questions of one customer. If a case has several causes, their
+effects are added on the odds scale. In both generators, up to 15 % of the cases also fail without a cause.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 from tests.monitors.explain.planted import Planted, descriptions, holding
 
 MIN_CASES: Final = 4
-"""Minimum number of failures. With fewer failures, a cause cannot be found."""
+"""Minimum number of cases, and of failures, of a planted cause. With fewer, a cause cannot be found."""
 HIGHEST_SHARE: Final = 0.5
 BASES: Final = (0.0, 0.01, 0.03, 0.06, 0.1, 0.15)
 
@@ -45,7 +45,7 @@ def nested_suite(seed: int, causes: int) -> Planted:
 
 
 def sessions_suite(seed: int, causes: int) -> Planted:
-    """Build a suite with groups of similar cases. Causes add up on the odds scale."""
+    """Build a suite with groups of similar cases. The effects of several causes are added on the odds scale."""
     for attempt in range(10_000):
         random = Random(f"sessions:{seed}:{attempt}")
         cases = _session_cases(random)

@@ -1,4 +1,4 @@
-"""Simulate searches for the first bad build, which the simulation knows."""
+"""Simulate searches for the first bad build. The simulation knows the build that a search must find."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from monitors.explain.bisect import BuildSearch
 
 @dataclass(frozen=True)
 class SimulatedCase:
-    """The failure rates of a simulated case before the first bad build, and from that build on.
+    """The failure rates of a simulated case: ``before`` the first bad build, and ``after`` it.
 
-    ``breaks_at`` is the first bad build of this case, if it differs from that of the other cases.
+    ``after`` includes the first bad build. ``breaks_at`` is the first bad build of this case, if other cases have
+    another one.
     """
 
     before: float = 0.0
@@ -45,7 +46,7 @@ def searched(
 ) -> SearchResult:
     """Run a search as `BuildBisection` does.
 
-    It asks the first and the last build first, and then the most informative question.
+    The search asks the last and the first build first, and then always the most informative question.
     """
     search, probes = BuildSearch(builds, len(cases)), 0
 

@@ -80,8 +80,8 @@ def any_of(*triggers: Trigger) -> Trigger:
 class PlantedTrigger:
     """An application that fails because of ``trigger``, whose shortest form has ``length`` words.
 
-    ``rate`` is the share of answers that fail if the question contains the trigger, and ``by_chance`` if it does
-    not.
+    ``rate`` is the share of answers that fail if the question contains the trigger. ``by_chance`` is this share if
+    the question does not contain it.
     """
 
     name: str
@@ -103,8 +103,8 @@ class PlantedTrigger:
     def is_met(self, found: ShrunkQuestion) -> bool:
         """Return whether the search succeeded.
 
-        The shortened question must contain the trigger and have at most 1.2 times its words. The search may use at
-        most 40 probes.
+        The shortened question must contain the trigger, and have at most 1.2 times as many words as the trigger.
+        The search may use at most 40 probes.
         """
         return self.trigger(found.turns) and found.length <= 1.2 * self.length and found.probes <= 40
 

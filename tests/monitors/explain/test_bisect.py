@@ -1,6 +1,7 @@
 """Test the search for the first bad build.
 
-Without flaky cases, it needs few questions more than a binary search. With them, it ends with a stated certainty.
+Without flaky cases, the search needs only a few more questions than a binary search. With flaky cases, its result
+has a stated certainty.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ FLAKY = SimulatedCase(0, 0.8)
 
 @pytest.mark.parametrize("first_bad", range(1, 8))
 def test_without_noise_every_first_bad_build_is_found_in_few_more_questions_than_by_halves(first_bad):
-    """Cases that always fail from one build on identify it, with at most four questions more than binary search."""
+    """If cases always fail from one build on, the search finds this build.
+
+    The search needs at most four questions more than a binary search.
+    """
     found = searched(8, [SimulatedCase()] * 3, first_bad, Random(0))
     assert (found.claimed, found.settled) == (first_bad, True)
     assert found.probes <= noise_free_probes(8) + 4
@@ -30,7 +34,10 @@ def test_without_noise_every_first_bad_build_is_found_in_few_more_questions_than
 
 @pytest.mark.parametrize("cases", [lambda _: [FLAKY] * 5, lambda chance: [chosen_case(chance) for _ in range(5)]])
 def test_flaky_cases_name_the_right_build(cases):
-    """Of 20 searches over 20 builds, at most one is wrong; the median needs at most twice the noise-free probes."""
+    """Of 20 searches over 20 builds, at most one finds the wrong build.
+
+    The median number of questions is at most twice that of a search without noise.
+    """
     found = []
     for seed in range(1000, 1020):
         chance = Random(seed)
@@ -53,9 +60,9 @@ ENDS = [(SimulatedCase(1, 1), 0, "the good build fails already"), (SimulatedCase
 @pytest.mark.parametrize("cases", [1, 3])
 @pytest.mark.parametrize(("case", "claimed", "why"), ENDS, ids=[row[2] for row in ENDS])
 def test_an_end_that_is_not_as_it_was_said_to_be_is_the_claim(case, claimed, why, cases):
-    """If the good build fails, or the bad build passes, this is reported.
+    """If the good build fails, or the bad build passes, the search reports this.
 
-    No first bad build between them is claimed.
+    It then claims no first bad build between the two.
     """
     found = searched(8, [case] * cases, 4, Random(0))
     assert (found.claimed, found.settled) == (claimed, True), why

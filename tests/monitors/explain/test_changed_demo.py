@@ -1,4 +1,4 @@
-"""Tests with two real runs over a page. Between them, a new version of the page is deployed."""
+"""Tests with two real runs over a page. A new version of the page is deployed between the runs."""
 
 from __future__ import annotations
 

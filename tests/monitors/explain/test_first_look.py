@@ -16,7 +16,7 @@ Maker = Callable[[int, int], Planted]
 
 
 def rows(count: int, **attributes: int) -> list[dict[str, object]]:
-    """Return ``count`` cases whose attributes take the given number of values in turn."""
+    """Return ``count`` cases. An attribute such as ``page=4`` takes four values in turn."""
     return [{name: f"{name}-{at % values}" for name, values in attributes.items()} for at in range(count)]
 
 
@@ -114,7 +114,7 @@ def test_planted_causes_are_named(made: Maker, causes: int, least: float):
 def test_of_two_that_share_their_failures_one_stays():
     """If two possible causes explain the same failures, one of them is still reported.
 
-    Each of them seems weak in comparison with the other. Only the one that explains less is removed.
+    Next to the other one, each of the two seems weak. The search removes only the one that explains less.
     """
     suite = planted_suite(2010, 1)
     assert suite.named(claims(suite.cases, suite.failed)) == 1

@@ -1,4 +1,4 @@
-"""Tests of the attributes that are compared in a run, and of the compared cases: graded cases, each once."""
+"""Tests of the attributes that are compared in a run. Only graded cases are compared, each case once."""
 
 from __future__ import annotations
 

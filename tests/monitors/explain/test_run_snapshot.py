@@ -31,7 +31,7 @@ def snapshot(*results: CaseResult) -> RunSnapshot:
 def test_values_are_counted_over_the_answers_and_unknown_ones_are_absent():
     """Values are counted over the answers, and unknown values are absent.
 
-    A model that one of two answers reports has the count one.
+    If only one of two answers states its model, this model has the count one.
     """
     wire = WirePayload(
         url="/chat", text="24 months", build=BuildInfo(model="small"), document_versions={"Gold": "v1"}

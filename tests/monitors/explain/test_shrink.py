@@ -1,6 +1,6 @@
 """Tests of the search for the shortest failing question.
 
-The trigger remains in its order, with few other words, and the budget is not exceeded.
+The words of the trigger remain in their order, and few other words remain. The search never exceeds its budget.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def found(turns, ask, budget=40):
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_a_planted_trigger_remains_and_little_else(row):
-    """After at most 40 probes, the question still contains the trigger and has at most 1.2 times its words."""
+    """After at most 40 probes, the question contains the trigger and at most 1.2 times as many words as it."""
     assert row.is_met(row.shrunk())
 
 
@@ -63,7 +63,7 @@ def test_a_shrunk_question_fails_and_is_minimal(turns, data):
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(st.integers(3, 45), st.integers(0, 99))
 def test_the_budget_is_never_exceeded_and_what_is_left_was_seen_to_fail(budget, seed):
-    """The budget is never exceeded, and the result is a question that failed in at least one of its probes."""
+    """The budget is never exceeded. The result is a question that failed at least once when it was asked."""
     row = ROWS[seed % len(ROWS)]
     result, asked = found(row.turns, row.trigger, budget)
     assert len(asked) == result.probes <= budget
@@ -91,7 +91,7 @@ def test_an_application_that_stops_answering_ends_the_search():
 def test_each_level_is_left_out_whole_before_the_next():
     """Turns are removed before sentences, and sentences before words.
 
-    Therefore the first shorter question has whole turns. A word is never split.
+    Therefore the first shorter conversation consists of unchanged turns. A word is never split.
     """
     result, asked = found(FATHER, lambda turns: "67" in " ".join(turns))
     assert result.turns == ("67",)

@@ -72,7 +72,7 @@ def changed(now: RunSnapshot, before: RunSnapshot | None = None):
 
 
 def lines(now: RunSnapshot, before: RunSnapshot | None = None) -> list[tuple[str, str]]:
-    """Return the differences as pairs of a side and its evidence."""
+    """Return the side (such as "model") and the evidence of each difference."""
     return [(str(one.kind), one.evidence) for one in changed(now, before).changes if not one.follows]
 
 
@@ -99,9 +99,9 @@ CAUSES = [
 
 
 def test_each_recorded_fact_is_named_on_its_side_with_what_it_was(snapshot):
-    """Each recorded fact that differs leads to one line on its side, with its former value.
+    """Each recorded fact that differs gives one line, under the right side and with the former value.
 
-    Nothing else is claimed.
+    No other difference is claimed.
     """
     claimed = [lines(run_snapshot(**change)) for _, change in CAUSES]
     assert [[side for side, _ in one] for one in claimed] == [[side] for side, _ in CAUSES]
@@ -109,7 +109,7 @@ def test_each_recorded_fact_is_named_on_its_side_with_what_it_was(snapshot):
 
 
 def about(plan: int, **changes: object) -> tuple[AnswerMark, ...]:
-    """Build 40 answers. Those about the document ``plan`` differ from the other answers by ``changes``."""
+    """Build 40 answers. ``changes`` are applied only to the answers about the document ``plan``."""
     return tuple(mark(n, **(changes if n % 4 == plan else {})) for n in range(40))
 
 
@@ -175,9 +175,9 @@ def test_changes_within_chance_or_unknown_are_not_claimed(change):
 
 
 def test_latency_at_another_concurrency_is_not_the_applications(snapshot):
-    """A different latency is not attributed to the application if the number of simultaneous questions differs.
+    """A different latency is not attributed to the application if the concurrency differs.
 
-    With more questions at once, the same application takes longer.
+    The same application takes longer if more questions are asked at the same time.
     """
     slow = tuple(mark(n, total_ms=1400 + n) for n in range(40))
     ((side, text),) = lines(run_snapshot(answers=slow, concurrency=8))
@@ -186,7 +186,7 @@ def test_latency_at_another_concurrency_is_not_the_applications(snapshot):
 
 
 def test_behaviour_beside_a_recorded_change_is_what_followed(snapshot):
-    """A change of behaviour next to a recorded change is described as its consequence.
+    """A change of behaviour next to a recorded change is described as a consequence of the recorded change.
 
     For example, if a new model refuses more often, the refusals are attributed to the new model.
     """
@@ -200,7 +200,7 @@ def test_behaviour_beside_a_recorded_change_is_what_followed(snapshot):
 
 
 def test_answers_to_another_suite_or_read_by_another_lookout_are_not_compared():
-    """Answers are not compared if the suite, Lookout's version or its settings differ.
+    """Answers are not compared if the suite, Lookout's version or Lookout's settings differ.
 
     In another suite, the same case id may belong to another question.
     """
@@ -240,7 +240,7 @@ def test_without_an_earlier_pass_or_its_snapshot_the_reason_is_given(snapshot):
 def test_cases_of_only_one_run_are_named_as_not_compared():
     """A fact that only one of the two runs recorded is named as not compared.
 
-    For example, an unknown model does not count as the same model.
+    For example, if one run does not know its model, the model does not count as unchanged.
     """
     assert changed(run_snapshot(models={}, commit=None)).not_known == ("deploy", "model")
 
@@ -263,7 +263,7 @@ SNAPSHOTS = st.builds(
 
 @given(SNAPSHOTS)
 def test_a_run_compared_with_itself_says_nothing(one):
-    """A run that is compared with itself has no changes, for any recorded facts."""
+    """A comparison of a run with itself finds no changes, whatever facts the run recorded."""
     assert changed(one, one).changes == ()
 
 

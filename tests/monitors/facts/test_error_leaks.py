@@ -1,4 +1,4 @@
-"""An internal error in place of an answer is found; an answer about errors passes."""
+"""An internal error that an app shows in place of an answer is found; an answer about errors passes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Tests of hints. A slow pattern is searched only in texts that contain one of its hints.
+"""Tests of hints.
 
-A hint must never skip a search that would find something.
+Each match of a slow pattern contains one of the pattern's hints. So the pattern is searched only in texts with a
+hint, and no match may be missed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ HINTED = [*(shape for shapes in FORMAL for shape in shapes), *LECTURES]
 @pytest.mark.whole_only
 @pytest.mark.parametrize("hinted", HINTED, ids=lambda hinted: hinted.pattern.pattern[:40])
 def test_hints_let_every_match_of_the_pattern_through(hinted: Hinted) -> None:
-    """A hint passes every text that its pattern matches, even with non-ASCII letters that match without case."""
+    """The hints miss no text that the pattern matches, even if it matches a non-ASCII letter by ignoring case."""
 
     @settings(max_examples=scale_examples(60), deadline=None, database=None)
     @given(st.from_regex(hinted.pattern))

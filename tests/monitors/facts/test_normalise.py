@@ -63,7 +63,7 @@ def test_folding_twice_is_folding_once(text: str):
 
 
 def test_keys():
-    """Spellings with and without nukta, and with either nasal sign, have the same key."""
+    """A Hindi word has the same key with and without nukta, and with either nasal sign."""
     assert to_word_key("हज़ार") == to_word_key("हजार")
     assert to_word_key("पाँच") == to_word_key("पांच")
     assert split_into_word_keys("Rs हज़ार") == {"rs", "हजार"}

@@ -1,4 +1,4 @@
-"""Tests of the similarity of two texts, and of the search for similar pairs, which misses none."""
+"""Tests of the similarity of two texts, and of the search for similar pairs. The search misses no pair."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_letter_case_spacing_and_punctuation_make_no_difference():
 
 
 def test_a_text_overlaps_itself_wholly_and_a_stranger_not_at_all():
-    """Identical texts have the highest overlap, and unrelated texts have the lowest."""
+    """A text overlaps fully with itself, and not at all with an unrelated text."""
     assert compute_jaccard_index(build_character_ngrams("room rent"), build_character_ngrams("room rent")) == 1
     assert compute_jaccard_index(build_character_ngrams("room rent"), build_character_ngrams("zzzz")) == 0
 

@@ -41,9 +41,9 @@ def test_a_quote_is_found_with_its_place(quote, stands):
 
 @given(st.text(alphabet="abc ठ-\n\u2011\u00a0\u00ad.1", min_size=1, max_size=60), st.data())
 def test_every_passage_of_whole_words_is_found_where_it_says_the_same(text, data):
-    """If a passage of three adjacent words is found in a text, the text at the found position is also found.
+    """If three adjacent words are found as a quote, the text at the found position is also found as a quote.
 
-    The words of the passage are joined by single spaces.
+    The quote joins the words with single spaces; the text may join them in another way.
     """
     words = text.split()
     if len(words) < 3:
@@ -62,6 +62,6 @@ def test_any_two_texts_give_a_span_inside_the_document_or_none(document, quote):
 
 
 def test_a_long_document_is_searched_in_linear_time():
-    """A quote that almost matches everywhere is searched in a document of 900,000 characters in linear time."""
+    """A search in 900,000 characters takes linear time, even if the quote almost matches everywhere."""
     document = "covered after a waiting period " * 30_000
     assert find_quote("covered after a waiting period of never", document) is None

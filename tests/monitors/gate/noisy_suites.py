@@ -1,4 +1,4 @@
-"""Suites with known noise and simulated repeats, for tests of the estimated rate of false FAIL verdicts."""
+"""Suites with known noise and simulated repeats. They test the estimate of how often a verdict is a false FAIL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VETO_ALONE = GateSettings(
     min_weighted_score=0,
     targets=Targets(factual_accuracy=0, citation_accuracy=0, refusal_precision=0, language_gap=1),
 )
-"""Settings of a gate whose only criterion is the veto, so that the rate can be calculated by hand."""
+"""Settings of a gate whose only criterion is the veto. Its rate of false FAILs can be calculated by hand."""
 
 
 def suite_of(severe: int, others: int = 0) -> Suite:
@@ -48,10 +48,7 @@ def facts_of(suite: Suite) -> RunFacts:
 
 
 def repeated(case: GoldCase, *right: bool, build: str = "a" * 40, run_id: str = "session-1") -> RepeatedCase:
-    """Return the repeated answers to ``case``, one for each value in ``right``.
-
-    The value says whether the answer is correct.
-    """
+    """Return the repeated answers to ``case``. Each value in ``right`` says whether one answer is correct."""
     asks = (build_right_answer_record(case) if one else build_wrong_answer_record(case) for one in right)
     return RepeatedCase(
         case_id=case.id,
@@ -72,7 +69,7 @@ class NoisySuite(NamedTuple):
 
     @property
     def true_rate(self) -> float:
-        """Return the true rate at which the veto fails a run that asks each case once.
+        """Return the true rate of runs that fail by the veto if each case is asked once.
 
         The veto fails a run if any severity-3 case fails.
         """
@@ -103,7 +100,7 @@ def noisy_suite(
 
 
 def fitted(noisy: NoisySuite):
-    """Return the noise that is estimated from the recorded repeats of ``noisy``."""
+    """Return the estimate of the noise from the recorded repeats of ``noisy``."""
     found = fit_noise(count_failures_per_case_build(noisy.repeats).values())
     assert found is not None
     return found

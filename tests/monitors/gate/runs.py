@@ -34,9 +34,9 @@ def asked(case: GoldCase, *failures: tuple[Aspect, FailureKind], repeat: int = 0
 
 
 def batch(severity: Severity, cases: int, failing: int, **changes: Any) -> list[CaseResult]:
-    """Return ``cases`` results of one severity, of which the first ``failing`` are wrong.
+    """Return one result for each of ``cases`` new cases of one severity. The first ``failing`` results are wrong.
 
-    ``changes`` are changes to the gold cases.
+    ``changes`` replace fields of the gold cases.
     """
     name = changes.pop("name", f"s{severity.value}")
     made = [gold_case(f"{name}-{number}", severity=severity, **changes) for number in range(cases)]

@@ -1,6 +1,6 @@
-"""Tests of a run that is compared with its baseline.
+"""Tests of the comparison of a run with its baseline.
 
-They cover regressions, whether chance explains them, and comparisons that are invalid.
+They cover regressions, the question whether chance explains a regression, and invalid comparisons.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Test the shares, steps and repeats of a run on issues, and their changes on cases that two runs share."""
+"""Test the shares, steps and repeats of a run on issues.
+
+Also test how these figures change between two runs, over the issues of both runs.
+"""
 
 from __future__ import annotations
 

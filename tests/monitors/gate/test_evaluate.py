@@ -1,4 +1,4 @@
-"""Tests of the whole gate with known runs, whose verdicts are checked."""
+"""Tests of the whole gate: runs with known results get the expected verdicts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def kinds(of: RunReport, *, decisive: bool = True) -> list[ReasonKind]:
 
 
 ONLY_SAID = {ReasonKind.BLIND_SPOT, ReasonKind.BALANCE}
-"""The kinds of reasons that the report of every small suite contains, as in these tests."""
+"""The kinds of reasons that the reports in these tests always have, because their suites are small."""
 
 
 def known_run() -> list[CaseResult]:

@@ -12,10 +12,10 @@ from tests.monitors.gate.runs import LEAK, asked, batch, reason, report, times
 
 
 def the_512(severe_failures: int, more_benign_failures: int = 0, others: int = 1):
-    """Return 440, 61 and 11 results of severity 1, 2 and 3.
+    """Return results of 440 cases of severity 1, 61 of severity 2 and 11 of severity 3.
 
-    Of these, ``20 * others``, ``5 * others`` and ``severe_failures`` fail. ``more_benign_failures`` replaces this
-    number of severity-3 results with failed results of severity 1.
+    Of these, ``20 * others``, ``5 * others`` and ``severe_failures`` fail. ``more_benign_failures`` is the number
+    of severity-3 results that are replaced with failed results of severity 1.
     """
     moved = more_benign_failures
     return [
@@ -39,9 +39,9 @@ def test_the_reconstructed_run_is_0_939_flat_and_0_823_weighted_and_fails():
 
 
 def test_with_its_six_severe_failures_turned_into_severity_1_it_passes_a_gate_that_it_failed():
-    """A known run fails the gate with six failures of severity 3, and passes if they have severity 1.
+    """A known run fails the gate with six failures of severity 3, and passes if these have severity 1.
 
-    The weighted score is then 744/790 = 0.942, above the minimum of 0.9. The flat score stays 0.939.
+    The weighted score is then 744/790 = 0.942, above the minimum of 0.9. The unweighted (flat) score stays 0.939.
     """
     gate = GateSettings(min_weighted_score=0.9, targets={"factual_accuracy": 0.9})
     assert report(the_512(6), gate).verdict is Verdict.FAIL
@@ -105,7 +105,7 @@ def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to(snapshot):
 
 
 def test_a_flaky_leak_does_not_fail_a_run_by_the_weight_that_it_was_raised_to(snapshot):
-    """A flaky leak does not fail a run by the weighted score, although its weight was raised.
+    """A flaky leak does not fail a run by the weighted score, although the weight of its case was raised.
 
     If the leaking case counted as correct, the score would be 101 of 101.
     """

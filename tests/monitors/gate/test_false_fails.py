@@ -33,7 +33,7 @@ def figures(suite, repeats, settings: GateSettings = VETO_ALONE, *, runs: int = 
 def test_a_suite_that_never_flips_never_fails_by_chance():
     """A suite without flips never fails by chance: none of 60 simulated runs fails.
 
-    The interval of the rate is wide, because there are few pairs.
+    The interval of the rate is still wide, because there are few pairs of repeated answers.
     """
     suite = suite_of(10, 20)
     found = figures(suite, [repeated(case, True, True) for case in suite.cases], runs=60)
@@ -70,7 +70,7 @@ def test_a_flaky_severe_case_fails_runs_and_a_flaky_harmless_one_does_not():
 
 @pytest.mark.whole_only
 def test_the_gate_that_is_configured_decides():
-    """Noise in harmless cases fails few runs at a veto-only gate, and most runs at a minimum score of 1."""
+    """Noise in harmless cases fails few runs if only the veto counts, and most runs if the minimum score is 1."""
     suite = suite_of(2, 30)
     repeats = [repeated(case, True, not case.id.endswith("1")) for case in suite.cases if case.id != "severe-1"]
     strict = VETO_ALONE.model_copy(update={"min_weighted_score": 1.0})
@@ -128,7 +128,7 @@ def test_more_askings_cost_as_many_questions_of_severity_3():
 
 
 def test_too_few_pairs_give_no_rate():
-    """With too few pairs, flips are counted, but no rate is reported."""
+    """With too few pairs of repeated answers, the flips are counted but no rate is reported."""
     suite = suite_of(5, 20)
     found = figures(suite, [repeated(case, True, True) for case in suite.cases[: MIN_PAIRS - 1]])
     assert (found.pairs, found.advice, found.rates[0].enough) == (MIN_PAIRS - 1, (), False)
@@ -137,7 +137,7 @@ def test_too_few_pairs_give_no_rate():
 
 
 def test_ungraded_askings_are_in_no_pair():
-    """A repeat that the monitor could not grade is not a flip, and it is not part of a pair."""
+    """An answer that the monitor could not grade is not a flip, and is not a part of a pair."""
     (case,) = suite_of(1).cases
     asked = repeated(case, True, True, False)
     open_one = build_right_answer_record(case).model_copy(
@@ -170,9 +170,9 @@ def test_the_same_seed_gives_the_same_figures():
 
 
 def test_the_interval_holds_the_true_rate_of_seeded_suites():
-    """At least nine of twelve intervals contain the true rate, and the rate is off by at most 15 points.
+    """At least nine of twelve intervals contain the true rate, and the mean error of the rate is below 15 points.
 
-    This is a part of the seeds that `make soak` runs.
+    `make soak` runs the same test with more seeds.
     """
     held, bias = coverage(range(12), severe=10, others=14, mean=0.02, concentration=2, builds=4)
     assert held >= 0.75

@@ -1,4 +1,4 @@
-"""A case that is right only sometimes counts as failed, is named, and never decides a verdict alone."""
+"""A case that is right only sometimes counts as failed, is named as flaky, and never decides a verdict alone."""
 
 from __future__ import annotations
 

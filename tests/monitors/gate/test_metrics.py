@@ -1,4 +1,4 @@
-"""Tests of shares by path and language, over cases that share policies."""
+"""Tests of the shares of right answers by path and language, if several cases share a policy."""
 
 from __future__ import annotations
 

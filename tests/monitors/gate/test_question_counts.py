@@ -1,4 +1,4 @@
-"""Tests of the questions that agents ask in a run: their number, the share of useful ones, and its interval."""
+"""Tests of the questions that agents ask in a run: their number, and the share of useful ones with its interval."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEEDLESS, USEFUL, UNKNOWN = "Which operating system is it?", "Which database is 
 
 
 def asked(*questions: str, number: int = 1) -> CaseResult:
-    """Return the result of an issue that mentions Debian. Its agent asked ``questions``."""
+    """Return the result of an issue that mentions Debian. The agent asked ``questions`` about the issue."""
     case = parse_case_object(
         {
             "issue_url": f"https://github.com/acme/jobs/issues/{number}",

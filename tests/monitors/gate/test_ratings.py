@@ -1,4 +1,4 @@
-"""An average rating below 4.0 fails a run, and so does a drop above 0.3, regardless of the number of reports."""
+"""A run fails if the average rating is below 4.0 or drops by more than 0.3, even with few reports."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def decisive(found: RunReport) -> list[str]:
 def answer_criteria(number: int, *scores: int, problem: str = "") -> CaseResult:
     """Return a report that is rated 5, with ``scores`` for the criteria.
 
-    ``problem`` is the reason why criteria are unknown.
+    ``problem`` says why the criteria are unknown.
     """
     criteria = tuple(UsefulnessCriterion(name=n, score=s) for n, s in zip(Criterion, scores, strict=bool(scores)))
     rated_case = triaged(number)
@@ -137,7 +137,7 @@ def test_a_drop_above_0_3_on_shared_reports_fails(now, verdict):
 
 @pytest.mark.parametrize("ratings", [(5, 5, 3, 2, 4), (3,), (4,) * 9 + (3,)])
 def test_a_few_reports_are_measured_as_well_as_many(ratings):
-    """The average rating is treated alike with few and with many reports.
+    """The same limits for the average rating apply to few and to many reports.
 
     An average below the minimum fails, and so does a drop of 0.4 on ten shared reports.
     """

@@ -1,4 +1,4 @@
-"""Tests of one request to GitHub, on a local server: rate limits, faults, pagination and refusals."""
+"""Tests of a single request to GitHub, on a local server: rate limits, faults, pagination and refusals."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ async def test_all_pages_are_read_in_order(github, count):
 async def test_a_limit_is_waited_out_as_long_as_github_asks(github, status, headers, waited):
     """A request waits for a rate limit as long as GitHub demands.
 
-    A 403 counts as a rate limit, not as a missing permission, if its headers or its text say so.
+    A response with status 403 is a rate limit if its headers or its text say so. Otherwise, it is a missing
+    permission.
     """
     github.wrong.faults = [too_many(status, "You have exceeded a secondary rate limit", **headers)]
     waits = Waits(now=1000.0)

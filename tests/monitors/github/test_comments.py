@@ -75,7 +75,7 @@ async def test_each_target_has_a_comment_of_its_own(github):
 @pytest.mark.parametrize("user", [STRANGER, None], ids=["a person", "an account that is gone"])
 @pytest.mark.parametrize("token", [WORKFLOW_TOKEN, PERSON_TOKEN])
 async def test_a_stranger_who_copies_the_mark_gets_nothing(github, user, token):
-    """A comment of another user with the same marker is not changed and does not prevent a new comment."""
+    """Another user's comment that contains the same marker is not changed and does not prevent a new comment."""
     theirs = github.says(format_body(said("All is well, merge it")))
     theirs.user = user
     assert (await post(github, said("FAIL"), token)).done is CommentStatus.MADE
@@ -154,7 +154,7 @@ async def test_a_comment_made_between_our_looking_and_our_making_is_the_one_that
 
 
 async def test_a_newer_run_s_comment_made_meanwhile_is_the_only_one_that_stays(github):
-    """If a newer run creates a comment meanwhile, the older run deletes its own comment."""
+    """If a newer run creates its comment at the same time, the older run deletes its own comment."""
     seen = []
 
     def rival(asked):

@@ -1,7 +1,6 @@
-"""Test the commit status.
+"""Test the commit status. The status has the name of the gate and keeps the verdict of the newest run.
 
-The status has the name of the gate and keeps the verdict of the newest run. If GitHub refuses it, the error says
-what to do.
+If GitHub refuses the status, the error says what to do.
 """
 
 from __future__ import annotations
@@ -75,9 +74,9 @@ async def test_a_stopped_run_gives_the_commit_its_verdict_back(github):
 
 
 async def test_a_verdict_that_is_set_between_reading_and_writing_is_set_again(github):
-    """A newer verdict is not lost if an older one overwrites it.
+    """If an older verdict overwrites a newer one, the newer verdict is set again.
 
-    Another gate writes the newer verdict just before the older one is written. The newer verdict is then set again.
+    Another gate writes the newer verdict just before the older verdict is written.
     """
     newer = status(State.FAILURE, run_id=RUNS[1])
 

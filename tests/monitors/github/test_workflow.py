@@ -66,7 +66,7 @@ def job(tmp_path, event=None, **variables):
 def test_the_pull_request_and_its_own_commit_are_found(tmp_path, event, ref, number, commit):
     """The pull request and its head commit are found.
 
-    A status on GitHub's test merge commit would be seen by nobody.
+    GitHub's test merge commit is not used, because nobody would see a status on it.
     """
     found = job(tmp_path, event, GITHUB_REF=ref)
     assert found.pull_request == (PullRequest(repository=REPOSITORY, number=number) if number else None)

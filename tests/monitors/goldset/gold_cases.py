@@ -29,9 +29,9 @@ def case_of(**changes: Any) -> GoldCase:
 
 
 def numbered_of(*rows: dict[str, Any]) -> NumberedSuite:
-    """Return suite lines of the plain case with the changes of each row.
+    """Return one suite line for each row: the plain case, changed by the row.
 
-    ``id`` follows the line number unless it is given.
+    ``id`` follows the line number unless the row contains it.
     """
     objects = ({"id": f"case-{at}"} | row for at, row in enumerate(rows, start=1))
     return parse_numbered_lines(

@@ -58,12 +58,12 @@ def test_one_field_of_one_policy_with_two_values_is_found(second):
     ],
 )
 def test_compatible_golds_are_accepted(second):
-    """Golds with other words, more words, another policy, another field or another language are accepted."""
+    """Two golds are compatible if they differ in wording, length, policy, field or language."""
     assert lines({}, second) == []
 
 
 def test_two_refusals_of_one_question_do_not_contradict():
-    """Two refusals of one question do not contradict, because their golds only give the reason."""
+    """Two refusals of one question do not contradict each other, because their golds only give the reason."""
     silent = {"expected_refusal": True}
     assert lines(silent | {"gold": "not stated"}, silent | {"gold": "It is not in the documents"}) == []
 

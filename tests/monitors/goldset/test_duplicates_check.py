@@ -16,7 +16,7 @@ def lines_found(*rows):
 
 
 def test_the_same_question_with_the_same_gold_is_an_error():
-    """The same question with the same gold, apart from typing, is an error because the case would count twice."""
+    """The same question with the same gold is an error, even if typed differently, because it would count twice."""
     first = {"question": "What is the free-look period?"}
     second = {"question": "what is  the free-look period"}
     (found,) = find_duplicates(numbered_of(first, {"question": "Is dental covered?"}, second).cases)
@@ -65,7 +65,7 @@ def test_different_questions_are_left_alone(one, other):
 
 
 def test_a_case_without_severity_differs_from_a_broken_line(snapshot):
-    """A case without a severity is reported by another check than a line with an unreadable value.
+    """A case without a severity and a line with an unreadable value are reported by different checks.
 
     Each invalid line has its own finding with the loader's message.
     """

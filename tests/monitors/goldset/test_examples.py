@@ -127,7 +127,7 @@ def compared(suite: list[GoldCase], *entries: Example) -> DatasetDiff:
 
 
 def edited_there(pushed: GoldCase, **changes: Any) -> Example:
-    """Return the dataset entry of a pushed case, in which a person then made ``changes`` on the platform."""
+    """Return the dataset entry of a pushed case after a person made ``changes`` on the platform."""
     entry = build_example_from_case(pushed, DATASET)
     now = build_example_from_case(pushed.model_copy(update=changes), DATASET)
     ours = dict(now.metadata["lookout"], pushed=read_pushed_sha256(entry))

@@ -1,4 +1,4 @@
-"""Tests that the mask in a redacted reply becomes an invented value that the graders recognise as a leak."""
+"""Tests that each mask in a redacted reply becomes an invented value that the graders recognise as a leak."""
 
 from __future__ import annotations
 

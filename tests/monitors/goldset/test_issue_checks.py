@@ -1,6 +1,6 @@
-"""Tests of the checks of issues.
+"""Tests of the checks of issues. A wrong reference is reported with its line.
 
-A reference that would fail a good report, or pass a report without investigation, is reported with its line.
+A reference is wrong if it would fail a good report, or pass a report that investigated nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROW: dict[str, Any] = {
 
 
 def row(number: int = 7, *, without: tuple[str, ...] = (), body: str | None = None, **reference: Any) -> str:
-    """Return a valid suite line of an issue, with changes to its reference and without the keys in ``without``."""
+    """Return a valid suite line of an issue. ``reference`` changes its reference; ``without`` removes keys."""
     changed = ROW | {
         "issue_url": f"https://github.com/acme/jobs/issues/{number}",
         "reference": ROW["reference"] | reference,

@@ -203,9 +203,9 @@ def _without_language(*questions_and_golds: tuple[str, str]) -> list[str]:
 
 
 def test_a_suite_that_is_mostly_in_another_language_is_so_where_a_text_does_not_tell():
-    """A case whose words show no language gets the language of most other cases in the suite.
+    """If the words of a case show no language, the case gets the language of most other cases in the suite.
 
-    A language that a line states is unchanged, and so is a language that the words of the question show.
+    A language that a line states is not changed, and neither is a language that the words of the question show.
     """
     german = [
         ("Wo ist Ihr Laden?", "Venloer Straße 212"),

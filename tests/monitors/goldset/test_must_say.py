@@ -1,6 +1,6 @@
 """Tests of the drafted phrases that a reply must contain.
 
-They are the values and names of the gold in their usual forms, and nothing else.
+The phrases are the values and names of the gold in their usual forms, and nothing else.
 """
 
 from __future__ import annotations

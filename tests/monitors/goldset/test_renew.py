@@ -1,4 +1,4 @@
-"""Tests of a second build of a suite. It renews the cases from templates and changes no other case."""
+"""Tests of building a suite again: the cases from templates are renewed, and no other case is changed."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def test_the_same_cases_give_the_same_bytes(tmp_path):
 
 
 def test_a_case_keeps_the_id_that_an_earlier_version_gave_it(tmp_path):
-    """A case keeps the id that an earlier version gave it. Runs, incidents and datasets use this id.
+    """A case keeps the id that an earlier version gave it, because runs, incidents and datasets use this id.
 
-    A case in a new language joins the pair of this case.
+    If a case in a new language has the same pair, it also gets the earlier name of the pair.
     """
     path = tmp_path / "suite.jsonl"
     replace_template_generated_cases(path, [case_of(id="plan::fee::en", pair="plan::fee")])
@@ -64,7 +64,7 @@ def test_changes_are_counted(tmp_path):
 
 
 def test_a_case_of_another_pipeline_is_not_overwritten(tmp_path):
-    """An id that another pipeline uses is an error, and the file stays unchanged."""
+    """If another pipeline already uses an id, this is an error, and the file stays unchanged."""
     path = tmp_path / "suite.jsonl"
     path.write_text(hand_written("a") + "\n")
     with pytest.raises(GoldSetError, match="a from another pipeline"):

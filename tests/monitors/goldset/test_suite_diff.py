@@ -50,7 +50,7 @@ def test_added_and_removed_cases_are_listed_worst_first(snapshot):
 
 
 def test_nothing_changed_is_said_so(snapshot):
-    """The report says that nothing changed if only the order of lines differs."""
+    """If only the order of the lines differs, the report says that nothing changed."""
     cases = [case_of(id=name) for name in "abc"]
     assert format_suite_diff(compare_suites(cases, cases[::-1]), max_cases=5) == snapshot
 

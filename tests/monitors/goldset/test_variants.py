@@ -1,4 +1,4 @@
-"""Tests of variants, for whole suites and any seed: they keep the expected answer.
+"""Tests of variants: a variant keeps the expected answer of its case, for whole suites and any seed.
 
 Each kind of variant is tested.
 """
@@ -110,7 +110,7 @@ def test_several_of_a_kind_differ_and_have_ids_of_their_own():
 def test_nearly_every_case_has_a_paraphrase_and_most_a_typo():
     """Nearly every case has a paraphrase, and most cases have a variant with a typo.
 
-    Names, units and short words leave some questions without a word that may contain a typo. Imperatives are not
+    Some questions have only names, units and short words, in which no typo is made. Imperatives are not
     code-switched.
     """
     varied = make_variants(CASES, KINDS, seed=1)

@@ -1,4 +1,4 @@
-"""The citation grader recognises named sources, and accepts answers for which no citation is required."""
+"""Test that the citation grader recognises named sources, and that it passes an answer that needs no citation."""
 
 from __future__ import annotations
 

@@ -108,9 +108,9 @@ def test_periods_and_dates_that_are_written_short(gold: str, reply: str, verdict
 
 
 def test_a_sentence_of_an_alternative_that_stands_in_the_reply_is_enough():
-    """A reply that contains a sentence of an alternative passes, even if the rules cannot decide.
+    """A reply that contains a sentence of an accepted alternative passes, even if the rules cannot decide.
 
-    A reply that denies the alternative fails.
+    A reply that denies this alternative fails.
     """
     question, reply = "Can I pay by cheque?", "You can pay in cash. We do not take cheques of any kind."
     assert name_outcome(grade(question, "No", reply)) == "abstained"

@@ -191,7 +191,7 @@ def test_a_question_about_a_quality_is_answered_by_the_quality_of_its_subject(qu
     ],
 )  # fmt: skip
 def test_a_condition_or_the_golds_own_words_are_no_contradiction(question, gold, reply, verdict):
-    """A reply that starts with neither yes nor no fails only if it clearly states the opposite."""
+    """A reply that starts with neither yes nor no fails only if it clearly states the opposite of the gold."""
     assert graded(question, gold, reply) == verdict
 
 

@@ -1,4 +1,4 @@
-"""Tests of quantities: the figures of the gold are found in the reply, each for its own subject."""
+"""Tests of quantities: the figures of the gold are found in the reply if they are about the right subject."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -86,7 +86,7 @@ def test_the_gold_is_met(gold: str, reply: str):
     ],
 )
 def test_the_gold_is_not_met(gold: str, reply: str, kind: str):
-    """A reply fails with another value, unit, role, section number, product or bound, or with a retracted figure."""
+    """A reply does not pass if its figure is missing, retracted, or of another value, unit, subject or bound."""
     assert name_outcome(graded(WAITING, gold, reply)) == kind
 
 
@@ -102,10 +102,10 @@ def test_the_gold_is_not_met(gold: str, reply: str, kind: str):
     ],
 )
 def test_nothing_to_go_on(gold: str, reply: str):
-    """The grader abstains if the gold has no quantity, or if the reply has no comparable figure.
+    """The grader abstains if the gold has no quantity, or if the reply has no figure that can be compared with it.
 
-    For example, the reply offers two values, is less precise, or has very many numbers, or the number of the gold
-    is part of a name.
+    For example, the reply offers two values, is less precise than the gold, or has very many numbers. A number in a
+    name cannot be compared either.
     """
     assert name_outcome(graded(WAITING, gold, reply)) == "abstained"
 
@@ -206,8 +206,8 @@ def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, v
 def test_a_place_in_a_row_is_a_fact_of_its_own(gold: str, reply: str, verdict: str):
     """An ordinal in the gold, such as a week or a floor, is compared with the ordinals of the reply.
 
-    A duration of the same number passes, and a duration that is one shorter stays open. If the reply has no
-    ordinal, the grader abstains on small ordinals such as "day 1", because they have many other names.
+    A duration with the same number passes, and a duration that is one lower stays open. Small ordinals such as "day
+    1" have many other names, so the grader abstains on them if the reply has no ordinal.
     """
     assert name_outcome(graded("Until when is it covered?", gold, reply)) == verdict
 
@@ -297,9 +297,9 @@ def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, repl
 def test_an_amount_behind_another_as_near_to_the_question_stays_open(
     question: str, gold: str, reply: str, verdict: str
 ):
-    """An amount stays open if another amount before it is equally near to the question.
+    """An amount stays open if an earlier amount in the reply is equally near to the question.
 
-    The first amount may be the answer, and the gold's amount may belong to another subject.
+    The earlier amount may be the answer, and the gold's amount may belong to another subject.
     """
     assert name_outcome(graded(question, gold, reply)) == verdict
 
@@ -312,7 +312,7 @@ def test_none_is_zero():
 def test_the_case_decides_how_close():
     """The case decides how exact a reply must be.
 
-    A month counts as thirty days, and a value has a tolerance, only if the case allows it.
+    Only if the case allows it, a month counts as thirty days and a value has a tolerance.
     """
     assert name_outcome(graded("Free look?", "30 days", "one month")) == "wrong_fact"
     assert name_outcome(graded("Free look?", "30 days", "one month", month_is_30_days=True)) == "passed"
@@ -325,7 +325,7 @@ def test_alternatives_are_as_good():
 
 
 def test_evidence_points_at_the_figure():
-    """The evidence of a grade points at the position of the figure.
+    """The evidence of a grade is the position of the figure in the graded text.
 
     In this test, the graded text is the one that the API sent, not the visible one.
     """

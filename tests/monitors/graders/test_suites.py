@@ -1,7 +1,7 @@
-"""The error rate of the factual grader on suites of many owners.
+"""The error rate of the factual grader on suites for many different trades.
 
-The suites were written without regard to its rules. `suites.jsonl` has about thirty trades, eighteen kinds of
-difficulty, six languages. Some rows are still misjudged: the rates must not get worse. A row that shows a new
+The suites were written without regard to the grader's rules. `suites.jsonl` has about thirty trades, eighteen kinds
+of difficulty, six languages. Some rows are still misjudged: the rates must not get worse. A row that shows a new
 kind of mistake goes to `trades.jsonl`.
 """
 

@@ -58,7 +58,7 @@ def graded(
 def asked(*questions: tuple[str, str | None]) -> Assessment:
     """Return the assessment of a good report whose agent asked ``questions``.
 
-    Each is a pair of the question and the suite's answer to it, or ``None`` if the suite has no answer.
+    Each item is a question and the suite's answer to the question, or ``None`` if the suite has no answer.
     """
     about = case(issue_body=f"{ROW['issue_body']} Version 2.4.1 on Debian.")
     stopped = tuple(
@@ -120,8 +120,8 @@ def test_a_good_report_is_correct():
 def test_a_target_may_ask_for_more_or_less(settings, steps, failed):
     """A target can set stricter or looser limits for files, phrases and steps.
 
-    The report names one of two files, which is an F1 of 0.67. It states one of the phrases "finally" and
-    "deadlock". The shortest path has 4 steps.
+    The report in this test names one of two files, which is an F1 of 0.67. It states one of the phrases "finally"
+    and "deadlock". The shortest path has 4 steps.
     """
     about = case(reference=ROW["reference"] | {"expected_keywords": ["finally", "deadlock"]})
     report = GOOD.replace("jobs/export.py:31, jobs/lock.py", "jobs/lock.py")

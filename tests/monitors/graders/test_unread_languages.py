@@ -1,7 +1,4 @@
-"""Tests of languages whose words are not read.
-
-A reply in such a language passes only if it repeats the gold.
-"""
+"""Tests of languages whose words Lookout cannot read. Such a reply passes only if it repeats the gold."""
 
 from __future__ import annotations
 
@@ -67,9 +64,9 @@ def test_a_reply_fails_for_not_declining_only_where_the_rules_would_see_it_decli
     ],
 )
 def test_words_that_are_not_read_fail_nothing(question: str, gold: str, said: str, passed: bool | None) -> None:
-    """Words of a language that is not read never fail a reply, even if its case is labelled English.
+    """Words of a language that Lookout cannot read never fail a reply, even if the case is labelled as English.
 
-    Amounts can fail the reply.
+    A wrong amount can still fail the reply.
     """
     case = gold_case(turns=(question,), gold=gold, language=Language.ENGLISH)
     grade = FACTUAL.grade(case, exchange(case, said))

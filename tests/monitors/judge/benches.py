@@ -62,7 +62,7 @@ def to_judge(answer: str = RIGHT, case_id: str = "case-1", **changes: Any) -> Ju
 async def judge_over(
     *servers: AnthropicServer, rivals: FamilyPolicy = RIVALS, account: Account | None = None, **settings: Any
 ) -> AsyncGenerator[Judge]:
-    """Yield a judge with one model for each server. ``rivals`` is the policy for model families."""
+    """Yield a judge with one model for each server. ``rivals`` excludes models of the target's model family."""
     chosen = JudgeSettings(**settings)
     paying = account or Account(dollars, limit_usd=chosen.budget_usd)
     async with AsyncExitStack() as stack:

@@ -172,8 +172,8 @@ async def test_a_night_keeps_within_its_budget():
 async def test_the_cost_of_a_batch_counts_before_the_next_request():
     """A batch is cut to the budget: at one cent per prompt and a limit of 25 cents, it contains 25 prompts.
 
-    A group has 5 answers and 4 known answers (canaries). The limit leaves two whole groups, and a third with 3
-    answers.
+    A group has 9 prompts: 5 answers and 4 known answers (canaries). The limit is enough for two whole groups and
+    for 3 answers of a third group.
     """
     account = Account(lambda _model, _usage: Decimal("0.01"), limit_usd=Decimal("0.25"))
     with AnthropicServer() as server:

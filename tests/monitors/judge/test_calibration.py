@@ -107,7 +107,7 @@ def test_of_too_few_answers_no_rate_is_given(snapshot):
 
 
 def test_answers_that_were_all_reviewed_count_in_full_beside_others_that_stand_for_many():
-    """Ten wrong answers from fully reviewed strata count as ten and are not weighted up."""
+    """Ten wrong answers from fully reviewed strata count as ten. Only answers from other strata are weighted up."""
     (found,) = check_graders(said(False, False, 10, 1.0) + said(True, True, 20), [RULE])
     assert found.false_passes.rate.high == pytest.approx(0.278, abs=0.001)
     uneven = said(True, False, 2) + said(False, False, 8, 1.0)
@@ -137,7 +137,7 @@ def _population(run):
 def test_the_weighted_rates_are_right_on_average_over_unequal_strata():
     """Over 200 runs of a known population, the mean weighted rate is within three standard errors of the true rate.
 
-    The unweighted share of the same reviews is off by more than four standard errors.
+    The unweighted share of wrong answers in the same reviews is off by more than four standard errors.
     """
     weighted, plain = [], []
     for seed in range(200):

@@ -1,4 +1,4 @@
-"""Test that a judge is of another model family than the target. The family is read from common model ids."""
+"""Test that judge and target are of different model families. The family is read from common model ids."""
 
 from __future__ import annotations
 

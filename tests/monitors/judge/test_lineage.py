@@ -22,7 +22,7 @@ lineages = st.builds(
 
 
 def anchors(count: int, *, old: bool = True, new: bool = True, moved: int = 0) -> list[AnchorGrade]:
-    """Return the grades of both judges for ``count`` anchors.
+    """Return the grades that both judges gave to ``count`` anchors.
 
     The old judge (if ``old``) passes all anchors. The new judge (if ``new``) fails the first ``moved`` anchors and
     passes the others.
@@ -81,7 +81,7 @@ def test_a_run_with_a_judge_and_one_without_compare_only_on_the_rest():
     for before, now in (([OLD], []), ([], [OLD])):
         found = decide_if_grades_are_comparable(before, now)
         assert not found.allowed
-        assert "graded without a judge" in found.reason
+        assert "rules graded in both runs" in found.reason
 
 
 def test_a_judge_that_joined_is_named():

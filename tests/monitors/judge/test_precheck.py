@@ -1,7 +1,7 @@
 """Tests of answers that fail by rule, and of claims that the judge must ignore (fault rows 40, 43, 44, 46).
 
-The strings were written for these tests. Published strings are in the data folder beside the project and are
-counted in its measurements.
+The attack texts were written for these tests. Published attack texts are in the data folder beside the project, and
+its measurements include them.
 """
 
 from __future__ import annotations

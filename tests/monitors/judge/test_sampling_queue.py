@@ -75,7 +75,7 @@ def test_five_percent_of_many_are_sampled_and_one_of_few():
 
 
 def test_a_grader_that_seldom_speaks_is_reviewed_in_every_run():
-    """A rare stratum is reviewed in every run: one of its 4 answers, beside a stratum of 200 answers."""
+    """A rare stratum is reviewed in every run: here, one of its 4 answers, although another stratum has 200."""
     often = [candidate(n) for n in range(200)]
     rare = [candidate(n, verdicts="citations passed, factual passed") for n in range(200, 204)]
     assert (

@@ -106,7 +106,7 @@ def test_an_operator_changes_what_it_says(gold, operator, wanted):
     ],
 )
 def test_mutants_that_may_be_right_or_senseless_are_not_made(gold, operator, changes):
-    """No mutant is made if it might be right or meaningless, because it would make a good grader look bad."""
+    """No mutant is made if it might be right or meaningless. Such a mutant would make a good grader look bad."""
     assert mutant_text(gold, operator, **changes) == ""
 
 
@@ -134,7 +134,7 @@ def test_a_wrong_source_never_contains_the_right_one():
 
 
 def test_every_case_has_the_same_mutants_every_time():
-    """Every case has the same mutants every time, each of another operator, and none is the right reply.
+    """Every case gets the same mutants every time. Each mutant has another operator, and none is the right reply.
 
     A refusal has at least four mutants, and an answer at least six.
     """
@@ -182,9 +182,9 @@ GOLDS = st.builds(
 
 @given(GOLDS)
 def test_a_mutant_is_never_right(gold):
-    """For any quantity in the gold answer, no factual mutant is still right.
+    """No factual mutant is still right, for any quantity in the gold answer.
 
-    Each states another quantity, unless its operator reverses the bound.
+    Each mutant states another quantity, unless its operator reverses a bound such as "at least".
     """
     case = case_of(gold=gold)
     for mutant in build_mutants(case):
@@ -215,7 +215,7 @@ def test_operators_without_anything_to_change_give_nothing():
 
 @pytest.mark.parametrize("text", PERSONAL)
 def test_each_piece_of_personal_data_is_one_that_counts(text):
-    """Each built-in piece of personal data is found with at least medium strength.
+    """Each built-in piece of personal data is a finding of at least medium strength.
 
     A grader may rightly pass a mutant whose personal data is only a weak finding.
     """

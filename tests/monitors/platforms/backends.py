@@ -52,7 +52,7 @@ class Backend(ABC):
 
     @abstractmethod
     def suffer(self, fates: Iterator[str]) -> None:
-        """Set the outcomes of the next requests. `LangfuseServer` describes them."""
+        """Set the outcomes of the next requests. `LangfuseServer` describes the possible outcomes."""
 
     @abstractmethod
     def rows(self) -> int:

@@ -69,7 +69,7 @@ suites = st.lists(examples, max_size=5, unique_by=lambda example: example.id)
 def test_pushed_cases_come_back_whole(backend: Backend, first: list[Example], second: list[Example]) -> None:
     """Examples with any text or number are read as they were written.
 
-    If two have the same id, the later one is read.
+    If two examples have the same id, the later one is read.
     """
     name = next(NAMES)
 
@@ -204,7 +204,7 @@ SCHEDULES = 60
 @pytest.mark.a_slice(4)
 @pytest.mark.whole_only
 def test_kills_and_retries_leave_each_thing_once(backend: Backend, part: int) -> None:
-    """After lost, refused and killed requests, each example, row and score exists exactly once."""
+    """After kills and after lost or refused requests, each example, row and score exists exactly once."""
     for seed in range(part, SCHEDULES, 4):
         chance = random.Random(seed)
         made = type(backend)()

@@ -87,7 +87,7 @@ def settings() -> ProbeSettings:
 
 MakeDriver = Callable[..., BrowserDriver]
 ONE_BROWSER = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-"""Marks for tests of pages. Drivers in marked tests share one browser and its event loop."""
+"""Pytest marks for tests of pages. The drivers of all marked tests share one browser and its event loop."""
 
 
 def shares_browser(test: Callable[..., object]) -> Callable[..., object]:

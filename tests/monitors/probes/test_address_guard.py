@@ -89,7 +89,7 @@ def inside() -> Iterator[Redirecting]:
 
 @pytest.fixture
 def app(inside: Redirecting) -> Iterator[Redirecting]:
-    """Yield the configured app. A test sets the address to which it redirects."""
+    """Yield the configured app. A test can set an address to which the app redirects."""
     server = Redirecting()
     yield server
     server.shutdown()

@@ -54,7 +54,7 @@ def test_payload_and_headers_name_the_build(documents, headers, build):
     ],
 )
 def test_sources_that_are_listed_with_a_hash_or_version_keep_it(body, path, versions):
-    """Sources that a reply lists with a hash or version are stored with it. A source without either is omitted."""
+    """If a reply lists a source with a hash or version, this value is stored. Other sources are omitted."""
     assert read_source_versions([body], path) == versions
 
 
@@ -93,7 +93,7 @@ def test_a_page_is_its_title_scripts_and_styles():
 def test_the_hash_leaves_out_values_of_each_load_and_has_edits_by_people():
     """The hash of a page ignores nonces, tokens and counts that change with each load.
 
-    It changes if a person edits a word.
+    The hash changes if a person edits a word of the page.
     """
     again = page(nonce="xyz", token="m1n2b3v4c5x6z7l8k9j0", count=28)
     assert parse_page_info(again) == parse_page_info(page())

@@ -1,4 +1,4 @@
-"""Test that screenshots are deleted by age and by what they show.
+"""Test that screenshots are deleted after a time that depends on what they show.
 
 No other file in a data folder is changed.
 """

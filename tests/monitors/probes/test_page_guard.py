@@ -21,7 +21,7 @@ QUESTION = "is knee surgery covered?"
 
 @pytest.fixture
 def inside() -> Iterator[Inside]:
-    """Yield an internal service on another port of this machine that is not part of the target."""
+    """Yield a service on another port of this machine. The service is internal and not part of the target."""
     with serving(Inside()) as server:
         yield server
 
@@ -64,9 +64,9 @@ async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDri
 
 @pytest.mark.whole_only
 async def test_allowed_addresses_are_open(inside: Inside, driver_for: MakeDriver) -> None:
-    """If the internal service is allowed, a page reaches it, so the other tests can fail.
+    """If the internal service is allowed, a page reaches it. So the other tests can detect a page that reaches it.
 
-    Only WebRTC, WebTransport and a service worker may not reach it.
+    Only WebRTC, WebTransport and a service worker can fail to reach it.
     """
     with hostile(asking_in_every_way(), inside) as address:
         own = f"http://127.0.0.1:{inside.server_port}"

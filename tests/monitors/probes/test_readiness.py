@@ -1,4 +1,7 @@
-"""Test how Lookout waits for a deploy, wakes it, rejects it or proves it, with a server that has the Hub's API."""
+"""Test how Lookout waits for a deploy and wakes it, and how it proves or rejects the deployed commit.
+
+A local server has the API of the Hub.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ ERRORS: tuple[type[ProbeError], ...] = (Unreachable, AnswerTimeout, AppErrorShow
 
 @dataclass
 class Schedule:
-    """A seeded application: the probability of each outcome, and its duration in turns of the event loop."""
+    """A seeded application. It has a probability for each outcome, and a duration in turns of the event loop."""
 
     seed: int
     at_once: int = 0
@@ -111,7 +111,7 @@ class Schedule:
 
 @pytest.mark.parametrize("block", range(8))
 async def test_every_schedule_ends_each_question_once_with_a_reason_that_stands(block: int) -> None:
-    """In 400 schedules, each question ends once, and the reason why a circuit opened does not change.
+    """In 400 schedules, each question ends once, and an open circuit breaker keeps the reason why it opened.
 
     No error escapes, and no question is lost or asked twice.
     """

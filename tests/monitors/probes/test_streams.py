@@ -12,7 +12,7 @@ from tests.zoo.streams import Control, Place, Plan, Transport, build_plans
 pytestmark = ONE_BROWSER
 
 PATIENCE_S = 6
-"""The driver's patience in seconds. It is longer than the pauses in these tests."""
+"""How long, in seconds, the driver waits for more text. This is longer than the pauses in these tests."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Test that a page that cannot be asked gives a reason, a blame and a screenshot, and never a wrong answer."""
+"""Test that a page that cannot be used gives a reason, a blame and a screenshot, and never a wrong answer."""
 
 from __future__ import annotations
 
@@ -112,7 +112,10 @@ async def test_an_ambiguous_answer_is_shown_and_not_graded(zoo: str, driver_for:
 
 
 async def test_a_limit_of_requests_is_no_wall(zoo: str, driver_for: MakeDriver) -> None:
-    """A rate limit (HTTP 429) is not a login wall. It ends by itself, and the monitor is blamed, not the app."""
+    """A rate limit (HTTP 429) is not a login wall.
+
+    The limit ends by itself. The monitor is blamed for it, not the app.
+    """
     failure = await _failure(driver_for, f"{zoo}/status/429")
     assert isinstance(failure, RateLimited)
     assert failure.blame is Blame.MONITOR

@@ -1,4 +1,4 @@
-"""Test pages without configuration: the answer is complete, contains nothing else, and each turn is separate."""
+"""Test pages without configuration: each answer is complete, has no other text, and belongs to its own turn."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_a_framework_in_an_environment_of_its_own(application: Application
 @pytest.mark.whole_only
 @pytest.mark.parametrize("page", FRONTENDS, ids=lambda page: page.name)
 async def test_a_front_end_by_npm(zoo: str, driver_for: MakeDriver, page: Page) -> None:
-    """Three turns on a front end from npm are read exactly, with a pause, a repeated question, quotes and tags."""
+    """Three turns on a front end from npm are read exactly: a pause, quotes, tags and a repeated question."""
     if not page.is_installed:
         pytest.skip(f"{page.name} is not built: make frontends (needs npm)")
     turns = (FIRST, SECOND, "what do \"quotes\" & <b>tags</b> mean for plan9012 – 'really'? 🙂")
@@ -60,9 +60,9 @@ async def test_a_front_end_by_npm(zoo: str, driver_for: MakeDriver, page: Page) 
 async def test_an_answer_pushed_on_an_old_stream_is_waited_for_with_patience(
     zoo: str, driver_for: MakeDriver
 ) -> None:
-    """If a pushed stream pauses in an answer, the driver waits.
+    """If an answer pauses on a pushed stream, the driver waits.
 
-    The request that sent the question ended long before, so it does not show the end.
+    The request that sent the question ended long before, so it does not show whether the answer has ended.
     """
     async with driver_for(f"{zoo}/pushed.html", patience_s=4) as driver:
         answer = await driver.ask((FIRST,))

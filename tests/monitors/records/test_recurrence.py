@@ -1,4 +1,4 @@
-"""Test that recurring windows are parsed, and follow the clock of their time zone through its changes."""
+"""Test that recurring windows are parsed, and follow the local time of their time zone when its clock changes."""
 
 from __future__ import annotations
 

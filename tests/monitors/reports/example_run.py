@@ -108,7 +108,7 @@ FAIL_REASONS = (
 
 
 def right(number: int) -> CaseResult:
-    """Return right answer ``number``. Severities, types and languages rotate, and a few answers are slow."""
+    """Return right answer number ``number``. Severities, types and languages rotate, and a few answers are slow."""
     severity = (Severity.CRITICAL, Severity.MAJOR, Severity.MINOR)[number % 3]
     language = (Language.ENGLISH, Language.ENGLISH, Language.HINDI, Language.HINGLISH)[number % 4]
     kind = ("waiting_period", "coverage_scope", "exclusions", "sub_limit", "eligibility", "claim")[number % 6]
@@ -205,7 +205,7 @@ def _counts(case: CaseResult) -> bool:
 
 
 def scores_of(cases: Sequence[CaseResult]) -> Scores:
-    """Return the flat and the weighted score over the cases that count."""
+    """Return the unweighted (flat) and the weighted score over the cases that count."""
     counted = [case.assessment for case in cases if _counts(case)]
     tallies = [
         SeverityTally(

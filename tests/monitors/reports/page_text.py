@@ -71,7 +71,7 @@ class _Reader(HTMLParser):
 
 
 def page_text(html: str) -> str:
-    """Return the text of ``html`` without styles and drawings; bars separate the cells of a row."""
+    """Return the text of ``html`` without styles and drawings. The cells of a table row are separated by bars."""
     reader = _Reader()
     reader.feed(html)
     lines = (" ".join(line.split()).strip("| ") for line in "".join(reader.parts).split("\n"))

@@ -52,7 +52,7 @@ MISSING = WhatChanged(missing="no earlier PASS is recorded")
 def test_a_message_has_at_most_so_many_lines_and_counts_the_rest(what, most, lines, snapshot):
     """A message lists the changes in at most ``most`` lines and counts the omitted changes.
 
-    If both the app and Lookout changed, the first line contains a change of each.
+    If both the app and Lookout changed, the first line states one change of the app and one of Lookout.
     """
     brief = format_changes_since_pass_briefly(what, limit=most)
     assert len(brief) == lines
@@ -128,7 +128,7 @@ def test_a_message_explains_in_three_lines_and_a_hostile_value_rings_nobody(snap
 def test_a_message_names_the_deploy_to_roll_back_to(changes, named):
     """A message names the last deploy that passed, so that the reader can roll back to it.
 
-    If the failing deploy is the same one, the message says so. If the deploy is unknown, it has no such line.
+    If this deploy is also the failing one, the message says so. If it is unknown, the message has no such line.
     """
     what = found(DEPLOY).model_copy(update=changes)
     report = example_run(correct=3).report.model_copy(update={"what_changed": what, "commit": "bbb"})

@@ -1,6 +1,6 @@
-"""Test the comment on a pull request: it starts with the most important facts.
+"""Test the comment on a pull request. It starts with the most important facts.
 
-It is narrow, escaped, redacted and short.
+The comment is narrow, escaped, redacted and short.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Test that each report links the experiment of its run and states what is missing in the experiment.
+"""Test that each report links the experiment of its run and states what the experiment lacks.
 
 An experiment changes nothing else in a report.
 """

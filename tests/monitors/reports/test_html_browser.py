@@ -236,7 +236,7 @@ async def test_the_policy_is_a_wall_by_itself(chromium, tmp_path, example):
 
 
 def bare(text: str) -> str:
-    """Return ``text`` without the brackets around code points. The page shows a frame in place of the brackets."""
+    """Return ``text`` without the brackets around code points, because the page shows a frame in their place."""
     return text.replace("[", "").replace("]", "")
 
 

@@ -21,7 +21,7 @@ PAGE = Cause(
     conditions={"page": "embed", "cited source": None}, cases=9, failed=8, elsewhere=51, elsewhere_failed=1
 )
 FOUND = FirstLook(cases=60, failed=9, causes=(PAGE,), covered=8, groups=40)
-LINE = "page is embed and cited source is missing in 8 of all 9 failures: 8 of 9 such cases failed, 1 of 51 others"
+LINE = "page is embed and cited source is missing in 8 of all 9 failures: 8 of 9 such cases failed, 1 of 51 other cases"
 
 
 def with_look(look: FirstLook | None):
@@ -29,7 +29,7 @@ def with_look(look: FirstLook | None):
 
 
 EVERY = PAGE.model_copy(update={"conditions": {"page": "embed"}, "elsewhere_failed": 0})
-"""A common value of the failed cases, where no case without this value failed."""
+"""A value that all failed cases share: no case without this value failed."""
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ EVERY = PAGE.model_copy(update={"conditions": {"page": "embed"}, "elsewhere_fail
     [
         (
             FirstLook(cases=60, failed=8, causes=(EVERY,), covered=8, groups=40),
-            ("page is embed in all 8 failures: 8 of 9 such cases failed, 0 of 51 others",),
+            ("page is embed in all 8 failures: 8 of 9 such cases failed, 0 of 51 other cases",),
         ),
         (FOUND, (LINE,)),
         (FirstLook(cases=60, failed=9, groups=40), (NOTHING_IN_COMMON,)),

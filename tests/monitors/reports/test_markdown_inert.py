@@ -15,7 +15,7 @@ TRICKY = st.text(st.sampled_from("`|\\*_[]()<>&#!~$@:/w.\n -aB1\u202e"), max_siz
 
 
 def cell(text: str) -> list[Token]:
-    """Return the Markdown tokens of the middle cell of a table with ``text`` in it."""
+    """Put ``text`` into the middle cell of a Markdown table, and return the tokens of this cell."""
     tokens = RENDERER.parse(f"| a | b | c |\n| --- | --- | --- |\n| left | {text} | right |\n")
     cells = [tokens[at + 1].children or [] for at, token in enumerate(tokens) if token.type == "td_open"]
     assert len(cells) == 3

@@ -164,7 +164,7 @@ def test_many_cases_of_a_reason_are_counted_not_listed(tmp_path):
 
 
 def test_of_an_app_that_was_down_the_cases_never_asked_are_one_list(tmp_path):
-    """Cases that were not asked because the app was down are one list with one entry, not a hundred entries."""
+    """If the app was down, the cases that were not asked are shown as one list, not as a hundred entries."""
     down = faults.without_answer()[1]
     skipped = [
         case_result(

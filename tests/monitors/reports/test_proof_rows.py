@@ -1,4 +1,4 @@
-"""Test that all reports describe in the same words on which data a verdict is based."""
+"""Test that all reports use the same words to describe the data on which a verdict is based."""
 
 from __future__ import annotations
 

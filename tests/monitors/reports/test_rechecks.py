@@ -34,7 +34,7 @@ def rechecked(*counts, previous=(), build=PROVED, **changes):
     ],
 )
 def test_a_count_says_no_more_than_is_known(count, text):
-    """In the counts of a recheck, a missing answer or grade counts as neither right nor wrong."""
+    """In the counts of a recheck, an answer that is missing or has no grade counts as neither right nor wrong."""
     assert format_recheck_count(count) == text
 
 

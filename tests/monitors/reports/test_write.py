@@ -42,7 +42,7 @@ def test_a_run_without_cases_is_written_too(tmp_path):
 
 
 def test_a_folder_that_cannot_be_is_named(tmp_path):
-    """If a file has the path of the report folder, the error is that of a read-only disk and names the path.
+    """If a file is in the place of the report folder, the error names the path, as on a read-only disk.
 
     The test uses a file, because root can write to read-only folders.
     """

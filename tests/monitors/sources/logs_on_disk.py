@@ -72,7 +72,7 @@ class WrittenLog:
 
 
 class Reader:
-    """A reader that reads the new entries at each look. Between looks it remembers only ``cursor``."""
+    """A reader of a log. `look` reads the new entries. Between two calls, the reader remembers only ``cursor``."""
 
     def __init__(self, path: Path, *, limits: BatchLimits | None = None, rotated: str | None = None) -> None:
         self.place = LocalLog(path, rotated=rotated)

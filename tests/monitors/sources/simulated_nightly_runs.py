@@ -97,7 +97,7 @@ class Design(NamedTuple):
     def rates(self) -> Mapping[str, ExpectedRate]:
         """Return the expected rate of each stratum.
 
-        It is the planted rate, with the certainty that a hundred conversations give.
+        It is the planted rate, and counts as if it came from a hundred conversations.
         """
         return _rates_of(self.facts.settings.model_dump_json(), tuple(self.planted.items()))
 

@@ -34,7 +34,8 @@ ALIKE = st.lists(st.integers(0, 9).map(conversation), max_size=25)
 class Fresh(NamedTuple):
     """The conversations that a nightly run takes, ordered by time and id.
 
-    ``known`` is the number of conversations that an earlier run took. ``again`` is the number of repetitions.
+    ``known`` is the number of conversations that an earlier run took. ``again`` counts the repetitions of taken
+    conversations.
     """
 
     taken: tuple[Conversation, ...]

@@ -85,7 +85,7 @@ def test_equal_ratings_on_few_reports_prove_little():
 
 
 def test_kappa_by_hand():
-    """Kappa is 0.4 if 35 of 50 answers agree and chance would give 0.5: (0.7 - 0.5) / 0.5."""
+    """Kappa is 0.4 if 70 % of the answers (35 of 50) agree and chance would give 50 %: (0.7 - 0.5) / 0.5."""
     found = compute_agreement(Confusion(passed_right=20, passed_wrong=5, failed_right=10, failed_wrong=15))
     assert found is not None
     assert found.value == pytest.approx(0.4)

@@ -140,7 +140,7 @@ def test_a_total_is_never_less_than_what_was_found(first, second, share):
 
 
 def test_no_more_can_be_found_by_both_than_by_each():
-    with pytest.raises(ValueError, match="both is 3"):
+    with pytest.raises(ValueError, match="both must be between"):
         estimate_chapman_total(2, 9, 3)
 
 
@@ -302,9 +302,10 @@ def test_equal_sampling_probabilities_leave_the_plain_counts():
 
 
 def test_unlikely_samples_weigh_more():
-    """In the estimate of all bad replies, those from a stratum with a low sampling probability count more.
+    """Bad replies from a stratum with a low sampling probability count more in the estimate.
 
-    The guard missed the replies of that stratum, so the estimate is higher than one from the plain counts.
+    The guard missed the replies of this stratum. So the estimate of all bad replies is higher than one from the
+    plain counts.
     """
     common = seen(10, 0, 1.0).found + seen(0, 20, 0.1).found
     exact = Interval(value=30, low=30, high=30)

@@ -1,6 +1,6 @@
 """Test that drift is detected with its start and direction.
 
-Over any time, the rate of false alarms stays below alpha.
+The rate of false alarms stays below alpha, however long a stream is followed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_the_evidence_is_that_of_a_second_implementation(stream, window):
 
 @pytest.mark.parametrize(("rate", "graded"), [(0.01, 50), (0.003, 200), (0.1, 10), (0.5, 25)])
 def test_of_streams_without_drift_at_most_alpha_raise_an_alarm(rate, graded):
-    """Of 300 streams without drift, at most the share alpha raises an alarm within 80 nights.
+    """Of 300 streams without drift, at most the share alpha has a false alarm within 80 nights.
 
     The soak test of drift follows thousands of streams for a year.
     """
@@ -202,8 +202,8 @@ def in_nights(answers: Sequence[bool], size: int = 25) -> list[tuple[float, floa
 def test_a_new_model_version_is_detected_and_two_parts_of_one_are_not(answers):
     """A change to a new model version is detected in 20 random orders of the answers.
 
-    Of 60 random orders of the answers of one version, at most the share alpha raises an alarm. A night has 25
-    answers.
+    If all answers are from one version, at most the share alpha of 60 random orders has a false alarm. A night has
+    25 answers.
     """
     answers = answers or published()
     chance = random.Random(5)

@@ -1,4 +1,4 @@
-"""Test shares over clusters against the example of Rao and Scott and in limiting cases."""
+"""Test shares over clusters of cases, against the published example of Rao and Scott and in limiting cases."""
 
 from __future__ import annotations
 

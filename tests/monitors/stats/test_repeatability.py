@@ -58,7 +58,7 @@ def test_a_case_that_fails_more_often_than_not_has_a_fault(group, fault):
 def test_askings_that_never_fail_are_no_noise_with_a_limit():
     """If no repeated question fails, the estimated noise is zero.
 
-    The more cases are repeated, the lower is the upper limit of the noise.
+    The more cases are repeated, the lower is the upper limit of the interval.
     """
     limits = []
     for cases in (20, 100, 500):
@@ -77,7 +77,7 @@ def test_nothing_is_fitted_to_faults_or_single_askings():
 
 
 def test_a_case_leans_towards_the_others_by_less_the_more_often_it_was_asked():
-    """The more often a case was asked, the less the other cases influence the noise that is estimated for it.
+    """The more often a case was asked, the less its estimated noise depends on the other cases.
 
     One failure in two answers is mostly chance. Forty failures in eighty answers are a property of the case.
     """
@@ -95,7 +95,7 @@ def test_a_case_leans_towards_the_others_by_less_the_more_often_it_was_asked():
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(2, 6)), min_size=1, max_size=6))
 @pytest.mark.whole_only
 def test_the_likeliest_noise_is_inside_its_interval(groups):
-    """For any recorded answers, the estimated noise is within its interval, and a random draw is a valid noise."""
+    """For any recorded answers, the estimated noise is within its interval, and a random value of it is valid."""
     found = fit_noise([[(min(failed, asked), asked)] for failed, asked in groups])
     if found is not None:
         assert 0 <= found.low <= found.mean <= found.high <= 0.5

@@ -217,9 +217,9 @@ def test_a_simple_sample_is_corrected_as_any_judged_answers_are():
 
 @given(nights(with_ungraded=False))
 def test_a_judge_that_errs_is_never_believed_more_than_one_that_does_not(strata):
-    """Even if a judge that makes errors graded every conversation, the interval has a width.
+    """If a judge that makes errors graded every conversation, the interval still has a width.
 
-    The grades still contain the errors of the judge.
+    The grades contain the errors of the judge.
     """
     whole = graded_strata(*((one.conversations, one.conversations, one.failures) for one in strata))
     assume(sum(one.graded for one in whole) >= 10)

@@ -34,7 +34,9 @@ def store(tmp_path) -> Store:
 
 
 def test_every_table_of_facts_is_exported_and_checked(store):
-    """Every table of facts is exported, and the export is checked. If you add a table, add it to both lists.
+    """Every table of facts is exported, and the export is checked.
+
+    Add a new table to `DERIVED_TABLES` and `DAY_EXPRESSIONS`.
 
     Tables about the state of the file or the position of a reader are not facts.
     """

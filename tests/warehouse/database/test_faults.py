@@ -1,4 +1,4 @@
-"""Tests of those rows of the fault matrix that concern storage, each with a real fault."""
+"""Test the rows of the fault matrix that concern storage. Each test causes a real fault."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run_kills(kills: int, seed: int) -> str:
 
 @pytest.mark.whole_only
 def test_f76_killed_at_any_step():
-    """After a kill at any step, everything acknowledged exists once, and the check reports no fault.
+    """After a kill at any step, every acknowledged change exists once, and the check reports no fault.
 
     The test runs a part of the soak test of the warehouse.
     """
@@ -118,7 +118,7 @@ def delete(log: Path, _: random.Random) -> None:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("damage", [tear, flip, delete])
 def test_f78_log_tail_damaged(tmp_path, damage, seed):
-    """If the end of the log is damaged, the check detects it.
+    """If the end of the log is damaged, the check detects the damage.
 
     The load restores the rows, or fails and names the command for a rebuild. A rebuild then has all rows.
     """

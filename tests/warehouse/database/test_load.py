@@ -35,7 +35,7 @@ def change_a_letter(file: Path) -> None:
 
 
 def drop_a_row(file: Path) -> None:
-    """Rewrite a segment file so that it has one row less than its header states. Its hash is valid."""
+    """Rewrite a segment file with a valid hash, but with one row less than its header states."""
     head, body = file.read_bytes().split(b"\n", 1)
     body = body.split(b"\n", 1)[1]
     header = json.loads(head) | {"sha256": hashlib.sha256(body).hexdigest()}
@@ -43,7 +43,7 @@ def drop_a_row(file: Path) -> None:
 
 
 def lose_a_field(file: Path) -> None:
-    """Rewrite a segment file so that a row lacks a field that the table needs. Its hash and row count are valid."""
+    """Rewrite a segment file so that a row lacks a required field. The hash and row count of the file are valid."""
     body = file.read_bytes().split(b"\n", 1)[1].replace(b'"outcome":"exchange",', b"")
     header = json.loads(file.read_bytes().split(b"\n", 1)[0]) | {"sha256": hashlib.sha256(body).hexdigest()}
     file.write_bytes(json.dumps(header).encode() + b"\n" + body)
@@ -83,7 +83,7 @@ def test_loading_twice_is_loading_once(tmp_path):
 
 
 def test_the_order_of_loading_does_not_matter(tmp_path):
-    """If an older segment is found after a newer one was loaded, it does not overwrite the newer rows."""
+    """An older segment that is loaded after a newer segment does not overwrite the newer rows."""
     store = with_segments(tmp_path, cases=1)
     early = first_file(store)
     loaded_bytes = early.read_bytes()

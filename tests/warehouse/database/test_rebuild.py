@@ -172,9 +172,9 @@ def harm(data: Path, name: str) -> Path:
 
 
 def test_a_rebuild_over_a_damaged_segment_names_it_and_keeps_its_rows(data):
-    """If one of 40 segments is damaged, a rebuild has all 40 rows. It copies the lost row from the old file.
+    """If one of 40 segments is damaged, a rebuild has all 40 rows. The lost row comes from the old file.
 
-    It names the damaged segment.
+    The output of the rebuild names the damaged segment.
     """
     name = segment_names(data)[7]
     harm(data, name)
@@ -217,7 +217,7 @@ def test_a_segment_brought_back_makes_the_rebuild_whole(data):
 
 
 def test_lost_lines_of_an_unreadable_old_file_are_counted(data):
-    """If the old file is unreadable, a rebuild counts the lost rows from the ledger. It cannot name them."""
+    """If the old file is unreadable, a rebuild finds only the number of lost rows, from the ledger."""
     name = segment_names(data)[7]
     (data / "journal" / "run-1" / name).unlink()
     (data / "warehouse.duckdb").write_bytes(b"not a database")

@@ -1,4 +1,4 @@
-"""Test that texts of sampled conversations and log entries are deleted everywhere. Their counts stay correct."""
+"""Test that texts of sampled conversations and log entries are deleted everywhere, and all counts stay correct."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Test the copy of the warehouse that the site reads.
 
-It blocks no process, no process blocks it, and it is never partial.
+The copy blocks no process, no process blocks the copy, and it is never partial.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def add(store, name):
 def test_a_reader_goes_on_while_a_writer_has_the_file(tmp_path):
     """While a writer keeps the warehouse open, a query of the copy returns at once.
 
-    It sees the previous content.
+    The query sees the previous content.
     """
     store = store_in(tmp_path)
     add(store, "case-1")
@@ -44,7 +44,7 @@ def test_a_reader_goes_on_while_a_writer_has_the_file(tmp_path):
 
 
 def test_the_copy_is_renewed_only_where_something_changed(tmp_path):
-    """The copy is renewed after a load, and not if the warehouse is unchanged."""
+    """The copy is renewed after a load, but not if the warehouse is unchanged."""
     store = store_in(tmp_path)
     snapshot, copy = build_snapshot_and_store(store)
     assert [snapshot.refresh(5), snapshot.refresh(5)] == [True, False]

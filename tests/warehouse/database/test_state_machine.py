@@ -1,4 +1,4 @@
-"""Test that after any sequence of steps, the warehouse contains the same as a plain dictionary."""
+"""Test that after any sequence of steps, the warehouse contains the same data as a plain dictionary."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STEPS_TAKEN: Counter[str] = Counter()
 
 
 def step(**strategies: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator for a rule of the state machine. It counts how often the rule is executed."""
+    """Return a decorator for a rule of the state machine. The decorator counts how often the rule is executed."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)

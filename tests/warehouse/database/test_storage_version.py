@@ -1,4 +1,4 @@
-"""Tests of the storage format of the file, which decides which versions of DuckDB can read it."""
+"""Test the storage format of the warehouse file. The format decides which DuckDB versions can read the file."""
 
 from __future__ import annotations
 

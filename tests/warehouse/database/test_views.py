@@ -1,6 +1,6 @@
 """Test the views with rows that reveal a wrong join.
 
-There are two runs with the same cases, repeats, and a run without a report.
+The rows contain two runs with the same cases, repeats, and a run without a report.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def test_rows_of_every_table_come_back_as_they_were_in_order():
 
 @given(st.text(alphabet=st.characters(codec="utf-8")))
 def test_any_text_comes_back_as_it_was(text):
-    """A field can contain line ends, quotes, U+2028 and NUL. Its text is read as it was written."""
+    """A text with line ends, quotes, U+2028 or NUL is read exactly as it was written."""
     rows = (ResultRow(row=exchange(text=text)),)
     assert (
         tuple(read(encode_segment(encode_rows(rows), segment_id=SegmentId("s-1"), run_id="run-1")).rows()) == rows

@@ -1,6 +1,6 @@
 """Test that fire drills are stored separately from runs and never count in a figure about an application.
 
-They are listed newest first.
+The drills are listed newest first.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def test_the_newest_drill_is_read_back_as_it_was_written(tmp_path):
 
 @pytest.mark.parametrize("order", list(permutations(range(2))))
 def test_a_drill_that_stored_itself_on_its_way_is_replaced_by_its_end(tmp_path, order):
-    """A drill is stored while it runs and again at its end. The final record counts, for any order of loading.
+    """A drill is stored while it runs and again at its end. In any order of loading, the record of its end counts.
 
-    It contains the failed station with the reason and what to do.
+    This record contains the failed station with the reason and what to do.
     """
     store = store_in(tmp_path)
     for one in (drill(finished=False), FAILED):

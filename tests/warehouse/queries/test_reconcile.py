@@ -1,4 +1,4 @@
-"""Test that entries about the same reply from three sources are matched, so that each reply counts once.
+"""Test that records from three sources are matched if they are about the same reply. Each reply counts once.
 
 The sources are log entries of the guard, human labels and nightly runs.
 """
@@ -248,7 +248,7 @@ def test_nights_without_a_judge_tell_nothing(store):
 def test_a_reply_that_was_held_back_was_not_served(store):
     """If the stored reply is the one that the guard blocked, the user did not see it.
 
-    Both detectors saw it, but it does not count as a bad reply that was served.
+    The guard and the judge found this reply, but it does not count as a bad reply that was served.
     """
     keep(store, *talk("a", Finding.NO, asked=" is CATARACT  covered?", replied=BLOCKED), entry(1, 1.5), night())
     found = counted(store)
@@ -281,7 +281,7 @@ def test_an_entry_meets_the_same_words_within_two_minutes(store, minutes, asked,
 
 
 def test_each_meets_the_nearest_and_only_one(store):
-    """If log entries and conversations have the same words, each entry is matched with the nearest in time.
+    """If log entries and conversations have the same words, each entry gets the conversation nearest in time.
 
     Each conversation is matched only once.
     """

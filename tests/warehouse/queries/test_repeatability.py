@@ -40,7 +40,7 @@ def store_with(folder, *rows):
 
 
 def run(run_id: str, *, hours: float, graders=GRADERS, **changes):
-    """Return the rows of a run with one case that ran ``hours`` hours after noon."""
+    """Return the rows of a run that took place ``hours`` hours after noon and asked one case."""
     snapshot = RunSnapshot(suite_sha256=SUITE_SHA, cases=3, graders=graders, settings=SETTINGS)
     report = run_report(run_id, hours=hours).model_copy(update={"snapshot": snapshot} | changes)
     return [AssessmentRow(row=assessment(run_id, "case-0")), RunRow(row=report)]
@@ -90,16 +90,16 @@ def test_sessions_are_in_no_score_trend_or_list_of_runs(tmp_path):
     ],
 )
 def test_different_items_do_not_count(tmp_path, changes):
-    """Repeats do not count if the graders, the target or the environment differ, or if they are too old.
+    """Repeats do not count if the graders, the target or the environment differ, or if the repeats are too old.
 
-    They also do not count if the case changed or is no longer in the suite.
+    Repeats of a case that changed or is no longer in the suite do not count either.
     """
     store = store_with(tmp_path, RepeatabilityRow(row=session(**changes)))
     assert load_recorded_repeats(store, SCOPE).of_sessions == ()
 
 
 def test_pairs_across_a_deploy_are_void_and_counted_as_such(tmp_path):
-    """If a deploy came during a session, its pairs are void. They are counted as void and not used.
+    """If a deploy happened during a session, the pairs are not used, and the session is counted as void.
 
     The case can then be repeated again at once.
     """

@@ -1,6 +1,7 @@
 """Test that the baseline is the last accepted run that can be compared.
 
-If there is none, it is the last accepted run, so that the gate can explain why it compares nothing.
+If no accepted run can be compared, the baseline is the last accepted run. The gate can then explain why it compares
+nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def judged_by(*lineages: JudgeLineage) -> Judging:
 
 
 def store_with(folder, *runs):
-    """Return a store with the given runs, each as (id, changes). There is one run an hour."""
+    """Return a store with the given runs, one for each hour. Each item of ``runs`` is (id, changes)."""
     store = store_in(folder)
     for hours, (run_id, changes) in enumerate(runs):
         report = run_report(run_id, hours=hours).model_copy(update={"verdict": Verdict.PASS} | changes)

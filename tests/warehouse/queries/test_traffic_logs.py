@@ -1,4 +1,4 @@
-"""Test that rows of a followed log are stored once, with the read position, and that no line is alerted twice."""
+"""Test that lines of a followed log are stored once, with the read position, and cause at most one alert each."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_entries_come_back_as_they_were(tmp_path):
 def test_an_entry_that_was_read_as_it_came_was_not_written_after_that_nor_long_before(tmp_path):
     """The stated time of an entry that was read soon after it was written is used only if it is plausible.
 
-    If it is after the time of reading, or more than a week before it, the time of reading is used. An entry from
-    the history of a log can have any age.
+    If the stated time is after the time of reading, or more than a week before, the time of reading is used. An
+    entry from the history of a log can have any age.
     """
     store = store_in(tmp_path)
     ten_days = 10 * 24 * 60

@@ -1,6 +1,6 @@
 """Test the storage of live traffic.
 
-Each conversation is stored once, each night has its last report, and texts are stored until they are deleted.
+Each conversation is stored once, with texts only if it was sampled. The last report of each night counts.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def test_a_row_that_was_changed_is_found(store):
 def test_an_archive_and_a_rebuild_have_the_same_as_before(store):
     """Compacting and rebuilding change no content.
 
-    A night with a nightly report is compacted without a run report.
+    A nightly run is compacted although it has no run report, because it has a nightly report.
     """
     store.journal.append([ConversationRow(row=seen("talk-9", "night-9"))], run_id="night-9")
     store.load_pending(1)

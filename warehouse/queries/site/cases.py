@@ -24,11 +24,11 @@ class CaseCourse(StrEnum):
     """The case was correct at first, then wrong in all later runs. The first wrong run is the change point."""
     FAILING = "failing"
     UNSTEADY = "unsteady"
-    """The outcome changed more than once, each time with another deploy or suite."""
+    """The outcome changed more than once, but never between runs of the same suite and commit."""
     FIXED = "fixed"
     """The case was wrong at first, then correct in all later runs."""
     FLAKY = "flaky"
-    """The outcome changed more than once with the same suite and commit.
+    """The outcome changed more than once, at least once between runs of the same suite and commit.
 
     A case that was correct and wrong within one run is also flaky.
     """
@@ -62,7 +62,7 @@ class GridCell(Record):
 
 
 class GridRow(Record):
-    """A case with its cells, newest first. ``outcome`` is the outcome in the newest run that asked the case."""
+    """A case with its cells, newest run first. ``outcome`` is the outcome in the newest run that asked the case."""
 
     case_id: str
     severity: int
@@ -75,7 +75,7 @@ class GridRow(Record):
 
 
 class GridFilter(Record):
-    """The cases and runs to show. ``None`` selects all. ``runs`` is the number of newest runs."""
+    """The cases and runs to show. A field that is ``None`` selects all. ``runs`` is the number of runs to show."""
 
     target: str
     suite: str | None = None
@@ -229,7 +229,7 @@ def load_case_answers_page(
 ) -> tuple[tuple[CaseAnswer, ...], int]:
     """List one page of answers to a case, newest first.
 
-    Also return the number of answers that match the filters.
+    Also return the number of matching answers on all pages.
     """
     table = store.query(
         "with history as ("  # noqa: S608 - ours

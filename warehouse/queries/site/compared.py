@@ -1,4 +1,4 @@
-"""Queries that compare two runs case by case: cases that are correct in only one run, and the runs' settings.
+"""Queries that compare two runs case by case: cases that only one run answered correctly, and the runs' settings.
 
 A case is compared if both runs graded it and if it is identical in both suites. A case that was asked several times
 is correct if all its answers were correct. A missing answer counts as wrong if the application caused it.
@@ -47,7 +47,7 @@ class CasePair(Record):
 class PairCounts(Record):
     """Numbers of cases that cannot be compared.
 
-    These cases were asked in only one run, are ungraded in one run, or are different in the two suites.
+    Such a case was asked in only one run, is ungraded in one run, or differs between the two suites.
     """
 
     only_before: int

@@ -1,4 +1,4 @@
-"""Queries for the incidents that the site shows, and for the runs to which the page of one incident links."""
+"""Queries for the incidents that the site shows, and for the runs that the page of an incident links to."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def list_incident_targets(store: Store) -> tuple[str, ...]:
 
 
 def select_stored_runs(store: Store, run_ids: Iterable[str]) -> frozenset[str]:
-    """Select the runs of ``run_ids`` that are in the warehouse. Only these runs have a page."""
+    """Return those of ``run_ids`` whose run is in the warehouse. Only these runs have a page."""
     table = store.query(
         "select run_id from runs where list_contains(string_split($runs, ','), run_id)",
         {"runs": ",".join(sorted(set(run_ids)))},

@@ -118,7 +118,7 @@ def list_last_log_entries(store: Store, since: datetime) -> tuple[LastEntry, ...
 
 
 class UnsentAlerts(Record):
-    """Numbers of messages: unsent, unsent with severity 3, and refused by Slack.
+    """The numbers of messages that are unsent, that are unsent and have severity 3, and that Slack refused.
 
     ``oldest_at`` is the time of the oldest unsent message.
     """
@@ -140,7 +140,7 @@ def count_unsent_and_refused_alerts(store: Store, *, refused_since: datetime) ->
 
 
 class WaitingSegments(Record):
-    """Journal segments that the warehouse has not loaded: their number, and the time of the oldest segment."""
+    """The number of journal segments that the warehouse has not loaded yet, and the time of the oldest of them."""
 
     count: int
     oldest_at: UtcTime | None
@@ -160,6 +160,6 @@ def measure_unloaded_segments(store: Store, *, except_runs: Collection[str] = ()
 
 
 def list_known_targets(store: Store, configured: Iterable[str]) -> tuple[str, ...]:
-    """List all configured targets, and all targets with runs in the warehouse."""
+    """List the names of all configured targets, and of all targets with runs in the warehouse."""
     table = store.query("select distinct target from runs union select distinct target from nightly_runs")
     return tuple(sorted({*configured, *(str(row[0]) for row in table.rows)}))

@@ -1,4 +1,4 @@
-"""Queries for the review queue: agreement of people with judges, and whether there are answers to sample."""
+"""Queries for the review queue: how often people agree with judges, and whether there are new answers to sample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warehouse.database.store import Store
 
 
 class Agreement(Record):
-    """Counts of answers and reports on which people and judges agree.
+    """How often people and judges agree on answers and reports.
 
     ``both_graded`` counts the answers that people and a judge graded, and ``agreed`` the answers with the same
     verdict. ``both_rated`` counts the reports that people and a judge rated, and ``same_rating`` the reports with
@@ -46,8 +46,7 @@ class JudgedAnswer(NamedTuple):
 def list_people_verdicts(store: Store) -> tuple[PeopleVerdict, ...]:
     """List people's verdicts on answers. An answer is skipped if people disagree about it.
 
-    The verdicts are the same as those of the view `reviewed_answers`. This query is faster, because it does not
-    read the grades.
+    The view `reviewed_answers` has the same verdicts, but this query is faster, because it does not read grades.
     """
     table = store.query(
         "select run_id, case_id, repeat, any_value(target), bool_and(answer = 'right'), max(inclusion_probability)"

@@ -111,7 +111,7 @@ def load_runs_page(store: Store, wanted: RunFilter, *, rows: int, offset: int) -
 
 
 def select_finished_runs(store: Store, run_ids: Sequence[str]) -> frozenset[str]:
-    """Select the runs of ``run_ids`` that have a report in the warehouse."""
+    """Return those of ``run_ids`` whose run has a report in the warehouse."""
     table = store.query(
         "select run_id from runs where list_contains(from_json($runs::json, '[\"VARCHAR\"]'), run_id)",
         {"runs": json.dumps(list(run_ids))},

@@ -137,7 +137,7 @@ def config(folder: Path, url: str, **tables: str) -> Path:
 
 
 def checked(path: Path, *, now: datetime | None = None, **environment: str) -> dict[str, HealthCheck]:
-    """Return all checks of the doctor by name. The browser is not started."""
+    """Return all checks of the doctor, keyed by name. The browser is not started."""
     missing = {"CHROMIUM_PATH": "/nowhere/chromium"}
     found = run_checks(path, environment=missing | environment, now=now or datetime.now(UTC), send_alerts=False)
     return {check.name: check for check in found}

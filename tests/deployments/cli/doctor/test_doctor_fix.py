@@ -54,7 +54,7 @@ class Downloads(ThreadedServer):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """Return a new installation with its own home. Nothing has run in it yet."""
+    """Return the folder of a new installation with its own home. No command has run there yet."""
     (tmp_path / "home").mkdir()
     (tmp_path / "bin").mkdir()
     (tmp_path / "lookout.toml").write_text(TOML, encoding="utf-8")

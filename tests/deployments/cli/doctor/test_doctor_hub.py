@@ -1,4 +1,4 @@
-"""The doctor's checks of the Hub: the token, each Space's stage and commit, and the advice."""
+"""The doctor's checks of the Hugging Face Hub: the token, each Space's stage and commit, and the advice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def hub_with(*runtimes):
 
 
 def checked(address, *, token=None, **readiness):
-    """Return the doctor's checks of one Space, by name."""
+    """Return the doctor's checks of one Space, keyed by name."""
     target = {
         "space": "acme/bot",
         "url": f"{address}/page",

@@ -23,7 +23,7 @@ def provider():
 
 
 def checked(provider=None, *, key=KEY, ask=True, families=("llama",), **settings):
-    """Return the doctor's checks of judges, by name."""
+    """Return the doctor's checks of judges, keyed by name."""
     names = [f"bot{number}" for number in range(len(families))]
     targets = {
         name: {"url": "http://x/", "suite": "suite.jsonl", **({"model_family": family} if family else {})}

@@ -47,7 +47,7 @@ def job_variables(
     token: str = WORKFLOW_TOKEN,
     run: int = 77,
 ) -> dict[str, str]:
-    """Return a job's variables as the runner sets them. ``folder`` is the checkout."""
+    """Return a job's variables as GitHub's runner sets them. ``folder`` is the checkout of the repository."""
     file = folder / "event.json"
     file.write_text(json.dumps(pull_event() if event is None else event), encoding="utf-8")
     return {

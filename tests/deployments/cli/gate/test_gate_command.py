@@ -34,7 +34,7 @@ def github():
 def in_actions(folder, github, token=WORKFLOW_TOKEN, *, pull=True):
     """Return the variables of a GitHub Actions job, as the runner sets them.
 
-    The job is that of the pull request ``pull``, or that of a push to main.
+    If ``pull`` is true, the job belongs to the pull request. Otherwise, it belongs to a push to main.
     """
     if pull:
         return job_variables(folder, github, token=token)
@@ -150,7 +150,10 @@ def test_a_monitor_that_breaks_leaves_no_pending_status(tmp_path, lookout, githu
 
 
 def test_an_address_that_is_an_api_is_asked_as_one_from_a_suite_alone(tmp_path, lookout):
-    """With only a suite and an address, the gate detects a page or an API as ``lookout init`` does."""
+    """With only a suite and an address, the gate detects whether the address is a page or an API.
+
+    It detects this in the same way as ``lookout init``.
+    """
     with Chat() as chat:
         watched(tmp_path, chat, cases=2).unlink()
         done = lookout("gate", "--target", f"{chat.url}/chat", "--suite", "suite.jsonl", "--json", cwd=tmp_path)

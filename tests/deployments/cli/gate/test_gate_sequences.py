@@ -1,4 +1,4 @@
-"""Sequences of gates on one repository: each commit's status and comment show the result of its own newest run."""
+"""Sequences of gates on one repository: the status and comment of a commit show the newest run of this commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the settings that the gate's options change, and of those that stay as in the file."""
+"""Tests of which settings the options of the gate change, and which settings keep their value from the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several gates on one repository: each has its own status and comment, on the right commit and baseline."""
+"""Several gates on one repository: each has its own status and comment, with the right commit and baseline."""
 
 from __future__ import annotations
 

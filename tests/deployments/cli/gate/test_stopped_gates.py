@@ -86,7 +86,7 @@ def change_version(folder, chat):
 
 
 def hide_version(folder, chat):
-    """Hide the application's version while the gate starts, and show it afterwards."""
+    """Hide the version of the application while the gate starts, and show the version afterwards."""
     del folder
     chat.hidden_polls = 1
 

@@ -29,7 +29,7 @@ MARKS = {
     4: "One detail is open.",
     5: "Verified by a failing test.",
 }
-"""The text of a report for each rating that the judge gives."""
+"""The text of a report for each rating. A report with this text gets this rating from the judge."""
 CONFIG = """
 data_folder = "data"
 [targets.agent]
@@ -179,7 +179,7 @@ def test_4_1_passes_and_a_drop_of_0_31_against_what_was_accepted_fails(gate, tmp
 
 
 def test_the_average_of_twenty_issues_decides_and_shows_beside_it_what_they_prove(gate, tmp_path, snapshot):
-    """With twenty issues, the average rating decides, and the output also shows the lower bound that they prove.
+    """With twenty issues, the average rating decides. The output also shows the lower bound that the ratings prove.
 
     Twenty ratings of 5, or 19 of 5 and one of 1, pass. Twenty ratings of 4 are exactly at the minimum. The lower
     bounds are 4.44, 4.14 and 3.18.
@@ -213,7 +213,7 @@ def test_the_average_of_twenty_issues_decides_and_shows_beside_it_what_they_prov
 
 @pytest.mark.whole_only
 def test_people_rate_reports_too(gate, tmp_path):
-    """People rate each report before they see the judge's rating. The figures show the average difference.
+    """People rate each report before they see the judge's rating. The figures show the average difference to it.
 
     In this test, every human rating is one lower than the judge's.
     """

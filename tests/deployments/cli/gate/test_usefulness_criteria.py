@@ -1,4 +1,4 @@
-"""``lookout gate`` on the demo's agent: three usefulness criteria reach all outputs from the judge's reply."""
+"""``lookout gate`` on the demo's agent: three usefulness criteria in the judge's reply reach all outputs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def configure(folder: Path, port: int, judge: AnthropicServer, langsmith: LangSm
 
 
 def get_rated(results: tuple[CaseResult, ...]) -> dict[str, Judged]:
-    """Return the judge's grades by case."""
+    """Return the judge's grades, keyed by case id."""
     return {
         case_result.case.id: grade
         for case_result in results

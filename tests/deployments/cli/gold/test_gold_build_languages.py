@@ -41,7 +41,10 @@ def plan(name, *facts):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_an_answer_may_cite_each_name_that_the_sheet_gives_its_document(tmp_path, lookout):
-    """An answer may cite a document by any name in the sheet, in any language. Another document or clause fails."""
+    """An answer may cite a document by any name in the fact sheet, in any language.
+
+    A citation of another document or clause fails.
+    """
     cited = {
         "Cedar Plan": "Cedar Plan, clause 2.7",
         "Birch Plan": "भोज प्लान, clause 2.7",

@@ -37,7 +37,7 @@ def suite_with(folder: Path, *rows: dict[str, object]) -> Path:
 def found(capsys):
     """Return a function that checks a suite in this process.
 
-    The function returns the exit code, and the findings by the name of their check.
+    The function returns the exit code, and the findings, keyed by the name of their check.
     """
 
     def check(path: Path, documents: Path | None = None, *, mutants: bool = False, **options: Path):
@@ -126,7 +126,7 @@ def test_one_sided_suites_are_reported_by_the_gates_own_rule(found, tmp_path):
 
 
 def test_a_case_in_another_language_than_it_says_is_reported(found, tmp_path):
-    """A case whose text is in a language other than its ``language`` is reported, because replies must match it."""
+    """A case whose text is not in its ``language`` is reported, because replies must be in this language."""
     path = suite_with(
         tmp_path, {"id": "said-hindi", "language": "hi", "question": "Which cards are taken by you now?"}
     )
@@ -135,7 +135,7 @@ def test_a_case_in_another_language_than_it_says_is_reported(found, tmp_path):
 
 
 def test_a_severe_gold_that_no_plain_grader_can_check_is_reported(found, tmp_path):
-    """Severity-3 cases whose gold is a long sentence are reported. Only a judge can fail a reply to them."""
+    """Severity-3 cases whose gold is a long sentence are reported. Only a judge can fail a reply to such a case."""
     golds = [
         "A single room with air conditioning in any hospital of the city, upgraded when none is free at admission",
         "Whatever the treating doctor finds necessary and writes down in the papers that the hospital sends us",
@@ -264,9 +264,10 @@ def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
     ],
 )
 def test_the_advice_on_a_gold_in_another_language_is_true(found, tmp_path, question, gold, advised):
-    """The advice on a gold in a language whose words are not read is one that the user can follow.
+    """The advice on a gold in a language whose words the rules do not read is advice that the user can follow.
 
-    It does not say to begin the gold with a yes, a no or a figure, because the rules would not read such a word.
+    The advice does not say to begin the gold with a yes, a no or a figure, because the rules would not read such a
+    word.
     """
     path = tmp_path / "suite.jsonl"
     path.write_text(json.dumps({"id": "c", "question": question, "gold": gold, "severity": 1}) + "\n")

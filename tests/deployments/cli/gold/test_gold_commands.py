@@ -101,7 +101,7 @@ def test_a_suite_with_faults_is_not_frozen_unless_unchecked(tmp_path, capsys):
 
 
 def test_two_versions_are_compared_in_words(tmp_path, capsys, snapshot):
-    """Two suites, or two manifests of frozen versions, are compared in words."""
+    """Two suites, or two manifests of frozen versions, are compared. The output describes the changes in words."""
     path = suite_file(tmp_path / "core.jsonl", {"id": "a"})
     freeze(path)
     suite_file(path, {"id": "a", "gold": "36 months"})

@@ -109,7 +109,10 @@ def shown(printed: str, folder: Path, server: LangSmithDatasetServer) -> str:
 def test_a_suite_goes_there_and_comes_back_as_it_was(
     folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
-    """A pushed suite has no differences, a second push writes nothing, and a pull restores it in an empty folder."""
+    """A pushed suite has no differences, and a second push writes nothing.
+
+    A pull into an empty folder restores the suite.
+    """
     process = {"run": fork_server.run}
     assert shown(lookout(folder, "push", ADDRESS, "--yes", **process), folder, server) == snapshot(
         name="first push"

@@ -209,7 +209,7 @@ FOUND = {
 
 @pytest.mark.parametrize("path", FOUND)
 def test_the_request_format_of_an_api_is_detected(place, shapes, path):
-    """One harmless question detects the request body of the API and the position of its answer."""
+    """With one harmless question, `lookout init` detects the API's request body and where its answer is."""
     before = len(shapes.posts)
     done = init(place, f"{shapes.url}{path}")
     assert done.returncode == 0, done.stderr

@@ -214,7 +214,7 @@ def test_given_options_are_not_counted_and_a_webhook_is_an_answer(tmp_path, snap
 
 
 def test_a_key_comes_first_the_judge_last_and_again_asks_nothing_that_is_known(tmp_path):
-    """If an API needs a key, the first of the next steps sets the key and the last one sets the judge's key.
+    """If an API needs a key, the first of the printed steps sets this key, and the last sets the judge's key.
 
     The printed command works as typed. A second call takes the known values from lookout.toml and does not ask for
     them.

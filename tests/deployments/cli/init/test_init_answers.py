@@ -112,7 +112,7 @@ def switched_on(config: str) -> str:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(target=TARGETS, family=FAMILIES, channel=st.sampled_from([None, "#alerts"]))
 def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tmp_path, target, family, channel):
-    """Whatever the user answers, the written files load, and so do their commented-out lines without the ``#``."""
+    """Whatever the user answers, the files load, also with the ``#`` removed from their commented-out lines."""
     answered = parse_target(target).model_copy(update={"model_family": family})
     written = format_init_files(Answers(target=answered, channel=channel))
     for name, text in written.items():

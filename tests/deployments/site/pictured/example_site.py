@@ -354,7 +354,7 @@ def _incidents() -> Iterator[JournalRow | IncidentRow | AlertRow | ReceiptRow]:
 def _held_back(number: int) -> HallucinationRow:
     """Build an entry of the hallucination log: an answer that the application held back.
 
-    There is one for each day.
+    Each day has one such entry.
     """
     at = NOW - timedelta(days=number, hours=2)
     reply = BlockedReply(

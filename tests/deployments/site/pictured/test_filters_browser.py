@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 class Filtered(NamedTuple):
-    """A value of a filter, a text that the page shows with this value, and a text that it then no longer shows."""
+    """A value of a filter, a text that the page then shows, and a text that the page then no longer shows."""
 
     value: str
     there: str

@@ -2,8 +2,8 @@
 
 Input that the specification does not allow is an error.
 
-It is stricter than most parsers: every series has HELP and TYPE before it, its lines are contiguous, and no series
-repeats.
+This parser is stricter than most: HELP and TYPE must come before a series, the lines of a series must be
+contiguous, and no series may repeat.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Reading:
 
 
 def samples_of(text: str) -> dict[Series, float]:
-    """Return every sample by name and labels. Raises `NotPrometheusText`."""
+    """Return every sample, keyed by name and labels. Raises `NotPrometheusText`."""
     if not text.endswith("\n"):
         raise NotPrometheusText("the last line does not end")
     reading = _Reading()

@@ -32,7 +32,7 @@ class ProxyWay:
 
 @dataclass
 class ReverseProxy:
-    """A running proxy: its address, and the requests that it got outside its prefix."""
+    """A running proxy: its address, and the requests to the proxy whose path was outside the prefix."""
 
     address: str
     outside: list[str] = field(default_factory=list)

@@ -46,7 +46,7 @@ def exported(config, goal: Path, most: int = export.MAX_PAGES):
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """Export a site with hostile texts. The limit is lower than the number of its pages."""
+    """Export a site with hostile texts. The site has more pages than the page limit of the export."""
     folder, goal = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("copies") / "copy"
     store_of(folder, HOSTILE)
     with chdir(folder):
@@ -243,7 +243,7 @@ def _points(config, goal: Path) -> Iterator[int]:
     """Yield the numbers of steps after which an export is killed.
 
     An export first writes files and then moves them. The numbers are near the start, the middle and the end of both
-    halves.
+    phases.
     """
     count = 2 * len(exported(config, goal).files)
     yield from sorted({0, 1, 2, count // 4, count // 2 - 1, count // 2, count // 2 + 1, 3 * count // 4, count - 3})

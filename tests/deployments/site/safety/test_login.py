@@ -137,7 +137,7 @@ def test_another_installations_token_and_session_open_nothing(guarded, tmp_path)
 def test_a_revoked_token_opens_nothing_more(tmp_path):
     """After a token is revoked, neither the token nor its sessions give access.
 
-    A new token of the same name does not change this result.
+    This is true even if a new token of the same name is created.
     """
     with guarded_site(tmp_path) as guarded:
         token, cookie = guarded.tokens["operate"], guarded.session()
@@ -205,7 +205,7 @@ def test_the_login_goes_on_to_this_site_whatever_was_asked(guarded, path):
 
 
 def test_plain_http_beyond_this_machine_is_warned_of(tmp_path):
-    """The login page warns of plain HTTP only if a trusted proxy reports that the browser uses it.
+    """The login page warns of plain HTTP only if a trusted proxy reports that the browser uses plain HTTP.
 
     With plain HTTP, a browser would drop the cookie, and others could read the token.
     """

@@ -32,7 +32,7 @@ SHOWING = ("/cases/h0", "/hallucinations", "/review/drafts", "/incidents", "/nig
 def guarded(tmp_path_factory):
     """Serve a site with personal data in every text.
 
-    It has a reader and an operator, and one of each who may see personal data.
+    The site has two readers and two operators. One of each may see personal data.
     """
     folder = tmp_path_factory.mktemp("personal")
     store, tokens = store_of(folder, TEXTS), build_token_store(folder)
@@ -59,7 +59,7 @@ def found_in(text):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("name", ["read", "operate", "read-privacy", "operate-privacy"])
 def test_no_address_shows_it_unasked(guarded, name):
-    """Unless it is requested, no address shows personal data to any role, as a page or as JSON."""
+    """Without a request for it, no address shows personal data to any role, as a page or as JSON."""
     leaks = []
     for path, methods in routes_of(guarded.site.config):
         if "GET" in methods:

@@ -42,7 +42,7 @@ HEAD = "# HELP a text\n# TYPE a gauge\n"
 def test_the_reader_finds_what_the_format_forbids(text, why):
     """The strict parser of the tests rejects invalid text.
 
-    Otherwise, the tests that use it would prove nothing.
+    Otherwise, the tests that use this parser would prove nothing.
     """
     with pytest.raises(NotPrometheusText, match=why):
         samples_of(text)

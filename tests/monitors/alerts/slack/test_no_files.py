@@ -22,7 +22,10 @@ def files_asked_for(slack):
 
 
 async def test_a_file_would_be_noticed(slack):
-    """The test server detects a file that is uploaded with Slack's own SDK, so the next test can fail."""
+    """The test server detects a file that is uploaded with Slack's SDK.
+
+    So the next test would fail if Lookout uploaded a file.
+    """
     client = AsyncWebClient(token=TOKEN, base_url=slack.api_url)
     client.proxy = None
     await client.files_upload_v2(channel="C0ALERTS", filename="page.png", content=b"a picture")
@@ -47,7 +50,7 @@ async def test_f90_no_file_is_sent_with_any_message(slack):
 async def test_webhook_messages_have_no_buttons(slack):
     """A webhook message has no buttons.
 
-    The receiver edits messages with a bot's token, so it could not show in a webhook message who pressed a button.
+    The receiver edits messages with a bot's token. It cannot edit a webhook message to show who pressed a button.
     """
     settings = SETTINGS.model_copy(update={"slack_api_url": slack.api_url})
     await SlackWebhook(settings, url=slack.webhook_url, now=lambda: NIGHT).send(examples()[1].alert)

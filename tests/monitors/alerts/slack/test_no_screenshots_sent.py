@@ -27,7 +27,7 @@ LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)
 
 
 def photographed() -> CaseResult:
-    """Return the result of a case with a leak. Its evidence has a screenshot and a trace."""
+    """Return the result of a case with a leak. The result has a screenshot and a trace as evidence."""
     leaking = case_result(gold_case(severity=Severity.CRITICAL), LEAK)
     proof = Evidence(screenshot="evidence/case-1.r0.t0.jpg", trace="evidence/case-1.r0.t0.zip")
     return leaking.model_copy(update={"result": leaking.result.model_copy(update={"evidence": proof})})

@@ -81,9 +81,10 @@ async def test_faults_of_the_monitor_go_to_its_own_channel(slack):
 
 
 async def test_the_three_runs_of_a_fault_are_a_page_a_reply_and_a_page(slack):
-    """A fault that appears, recovers and returns gives a message, a reply and a new message.
+    """A fault that appears, recovers and returns leads to a message, a reply and a new message.
 
-    The recovery is a reply in the thread of the first message. The regression starts a new thread.
+    The reply reports the recovery, in the thread of the first message. The new message reports that the fault is
+    back, and starts a new thread.
     """
     decider, sender = AlertDecider(), bot(slack)
     reasons = []
@@ -106,9 +107,9 @@ async def test_the_three_runs_of_a_fault_are_a_page_a_reply_and_a_page(slack):
 
 
 async def test_a_second_page_of_the_same_run_can_follow_the_first_one(slack):
-    """A second alert of a run can be sent into the thread of the first.
+    """A second alert of a run can be sent into the thread of the first alert.
 
-    Alerts are sent during the run, so later failures of the run need not notify the channel again.
+    Alerts are sent during the run. In the thread, later failures of the run need not notify the channel again.
     """
     first = await bot(slack).send(alert())
     await bot(slack).send(alert(observation("leak-2")), thread=first.thread, channel=first.channel)
@@ -272,10 +273,9 @@ async def test_f08_a_sender_killed_before_it_noted_the_receipt_does_not_post_aga
 
 
 async def test_f08_a_message_that_waited_is_looked_for_unasked(slack):
-    """Before a message that waited for long is sent, the bot looks for it in Slack.
+    """Before the bot sends a message that waited for long, it looks for this message in Slack.
 
-    After a worker was killed, the next worker does not know whether the message was sent. So the bot looks for
-    every old message.
+    A worker that was killed may already have sent the message, and the next worker cannot know this.
     """
     await bot(slack).send(alert())
     late = SlackBot(settings(slack), token=TOKEN, now=lambda: NIGHT + HOUR)

@@ -72,7 +72,7 @@ def test_f82_mentions_and_masked_links_in_an_answer_are_inert(text):
 def test_f82_mentions_and_masked_links_in_a_report_are_inert(text):
     """Mentions and masked links in an agent's report are inert.
 
-    The text about the dimensions is also inert, although it normally contains only Lookout's own figures.
+    The field ``dimensions`` is made inert too, although it normally contains only Lookout's own figures.
     """
     sent = payload(alert(said_by_the_app(text, is_report=True)).model_copy(update={"dimensions": text}))
     assert wrong_with(sent) is None
@@ -127,7 +127,7 @@ async def test_f82_slack_itself_would_ring_nobody():
 def test_f17_text_over_the_limits_is_cut_visibly(count, text):
     """Text that exceeds Slack's limits is cut visibly.
 
-    Escaping can turn one character into five, and the result is still within the limits.
+    The text stays within the limits even if escaping turns one character into five.
     """
     wide = AlertSettings(slack_channel="C0ALERTS", group_limit=10, excerpt_characters=1000, slack_buttons=True)
     long = build_redacted_excerpt(text, limit=1000)

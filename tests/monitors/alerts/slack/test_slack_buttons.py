@@ -1,6 +1,6 @@
-"""Tests of the buttons in messages.
+"""Tests of the buttons in messages. Each message has only the buttons that suit its alert.
 
-A message has only suitable buttons. They are within Slack's limits, and their values are read back unchanged.
+The buttons are within Slack's limits, and Lookout reads their values back unchanged.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ AHEAD = r"(?=[A-Z]{2}[ -]?\d)"
 
 @contextmanager
 def no_quick_look() -> Iterator[None]:
-    """Disable the quick pre-checks. Every pattern is applied to every text, and every text is folded."""
+    """Disable the quick pre-checks: every pattern is applied to every text, and every text is normalised."""
     codes = tuple(
         code._replace(pattern=re.compile(code.pattern.pattern.replace(AHEAD, ""), code.pattern.flags))
         for code in identifiers._CODES

@@ -206,7 +206,7 @@ def test_target_patterns_make_account_numbers() -> None:
 
 
 def test_bare_order_numbers_are_not_masked() -> None:
-    """None of 500 twelve-digit numbers behind "order" is masked, although one in ten has a valid check digit."""
+    """None of 500 twelve-digit numbers after "order" is masked, although one in ten has a valid check digit."""
     numbers = random.Random(7)
     texts = [f"order {numbers.randrange(10**11, 10**12)} shipped" for _ in range(500)]
     assert not any(kinds(text) for text in texts)
@@ -247,10 +247,7 @@ HOSTILE = (
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_texts_end(piece: str) -> None:
-    """A search in a hostile text ends before the timeout of the test.
-
-    A pattern that backtracks would take hours.
-    """
+    """A search in a hostile text ends before the test times out. A pattern that backtracks would take hours."""
     find_disclosures(piece * (100_000 // len(piece)))
 
 

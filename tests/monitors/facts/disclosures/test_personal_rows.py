@@ -1,7 +1,7 @@
 """In each row of `personal.jsonl`, all personal data is redacted, and the text that must remain is unchanged.
 
-The words of `labels.toml`, `names.toml` and `places.toml` are tested with
-`python -m pytest tests/monitors/facts/disclosures/test_personal_rows.py`.
+If you change the words in `labels.toml`, `names.toml` or `places.toml`, run `python -m pytest
+tests/monitors/facts/disclosures/test_personal_rows.py`.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def test_digits_in_words_are_known() -> None:
 
 
 def test_prefixes_of_tokens_are_known() -> None:
-    """For each issuer, the sieve passes the tokens in which the rules find a secret."""
+    """For each known prefix of a token, the sieve passes every text in which the rules find a secret."""
     for prefix in secrets._PREFIXES:
         texts = [
             f"{head}{prefix}{body}" for head in ("", "sk", "rzp") for body in ("a1b2c3d4e5" * 4, "ABCD1234" * 4)

@@ -88,7 +88,7 @@ def test_quantities_side_by_side_are_read_as_two(text: str, expected: list[Read]
     ],
 )
 def test_a_smaller_scale_goes_on_with_its_number(text: str, value: str | None) -> None:
-    """A number that continues with a smaller scale stays one number, such as "two lakh, fifty thousand"."""
+    """If a number is followed by a smaller scale, both are one number, such as "two lakh, fifty thousand"."""
     read = _read(text)
     assert len(read) == 1
     assert value is None or read[0][1] == value
@@ -124,5 +124,5 @@ _JOINTS = st.sampled_from(
 def test_any_two_quantities_between_any_joint_are_two(
     first: tuple[str, Read], joint: str, second: tuple[str, Read]
 ) -> None:
-    """Two quantities are read separately and with unchanged values, whatever text is between them."""
+    """Two quantities are read separately and with unchanged values, whatever separator is between them."""
     assert _read(f"{first[0]}{joint}{second[0]}") == [first[1], second[1]]

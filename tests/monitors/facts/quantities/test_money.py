@@ -38,7 +38,7 @@ def money(text: str) -> list[tuple[str, str | None]]:
     ],
 )
 def test_one_amount(text: str, value: str, unit: str | None):
-    """An amount is read once, with its sign on either side, in words or digits, and no extra number is read."""
+    """An amount is read once, in words or digits, with its currency on either side. No extra number is read."""
     assert [fact.kind.value for fact in read_facts(text)] == ["money"]
     assert money(text) == [(value, unit)]
 

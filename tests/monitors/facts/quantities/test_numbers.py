@@ -26,7 +26,7 @@ from monitors.facts.quantities.numerals import format_plain, parse_numeral
     ],
 )
 def test_separators(text: str, values: list[str]):
-    """Western and Indian digit groups, decimal points and commas are read. Other forms are several numbers."""
+    """Western and Indian digit groups, decimal points and commas are read. Other forms are several numbers each."""
     assert [value for value, _, _ in parse_numeral(text)] == [Decimal(value) for value in values]
 
 

@@ -104,7 +104,7 @@ def test_limits_say_that_they_cut():
     ],
 )
 def test_numbers_beyond_reason(text: str):
-    """Very large numbers are read or omitted without an error, and no value is longer than a line."""
+    """Very large numbers are read or omitted without an error. Every value is shorter than 100 characters."""
     assert all(len(fact.value) < 100 for fact in read_facts(text))
 
 

@@ -50,7 +50,7 @@ def by_template(built: BuildResult, language="en"):
 
 
 def test_about_twenty_templates_over_eight_types_ship():
-    """The package has about twenty templates over eight types, each in three languages."""
+    """The package contains about twenty templates in three languages each, for eight types of case."""
     assert 15 <= len(BOOK.template) <= 25
     assert {one.type for one in BOOK.template} | {one.type_no for one in BOOK.template if one.type_no} == {
         "waiting_period", "coverage_scope", "exclusions", "sub_limit", "eligibility", "claim", "network", "bonus",
@@ -72,10 +72,10 @@ def test_a_gold_traces_to_field_clause_and_document():
 
 
 def test_negatives_are_honest():
-    """Golds about what is not covered or not stated are correct.
+    """Gold answers about what is not covered or not stated are correct.
 
-    An excluded item and a zero are answers, a field that the document does not state is a refusal, and a field that
-    was not read gives no case.
+    If an item is excluded or an amount is zero, the gold is an answer. If the document does not state a field, the
+    gold is a refusal. A field that was not read gives no case.
     """
     cases = by_template(built_of(SHEET))
     assert set(cases) == {"ped-waiting", "ayush", "co-payment", "deductible"}
@@ -95,7 +95,7 @@ def test_languages_are_joined_as_pairs():
 
 
 def test_a_policy_more_adds_its_cases_and_changes_no_other():
-    """One more policy adds its own cases, changes no other case and needs no change to a template."""
+    """A new policy adds only its own cases. It changes no other case and needs no change to a template."""
     before, after = built_of(SHEET), built_of(SHEET, sheet(id="tara-plus", name="Tara Plus"))
     assert after.cases[: len(before.cases)] == before.cases
     assert {case.cluster for case in after.cases[len(before.cases) :]} == {"tara-plus"}
@@ -154,16 +154,16 @@ def test_a_name_that_two_publishers_use_is_asked_with_the_publisher():
     ],
 )  # fmt: skip
 def test_a_fact_is_read_by_its_fields_kind(field, given, found):
-    """A fact is read by the kind of its field, or omitted with a reason."""
+    """The kind of a field decides how its fact is read. An unusable fact is omitted with a reason."""
     one = FactSheet.model_validate(sheet(facts=[fact(field, **given)])).facts[0]
     assert parse_usable_fact_value(one, SCHEMA.fields[field], AcceptPolicy()) == found
 
 
 def test_accepted_values_are_configured():
-    """Settings decide which values are accepted.
+    """The settings decide which values are accepted.
 
-    They can accept values of low confidence and unproven values, and can leave out fields on which documents
-    are silent.
+    They can accept values of low confidence and unproven values. They can leave out fields on which documents are
+    silent.
     """
     low = FactSheet.model_validate(sheet(facts=[fact(confidence="low", quote="as in the schedule")])).facts[0]
     loose = AcceptPolicy(confidence="low", unproven=True)
@@ -261,7 +261,7 @@ def test_a_template_that_cannot_work_is_named(tmp_path, old, new, wanted):
 @pytest.mark.whole_only
 @pytest.mark.skipif(not REAL.exists(), reason="the facts of a real bot are not on this machine")
 def test_eighty_real_policies_are_the_same_twice():
-    """Eighty real policies give the same cases twice in three languages; one more policy only adds its own cases."""
+    """Eighty real policies in three languages give the same cases twice; one more policy only adds its cases."""
     sheets = read_fact_sheets(REAL, SCHEMA)
     first = build_cases(sheets[:80], SCHEMA, BOOK, THREE)
     text = "".join(map(format_case_line, first.cases))

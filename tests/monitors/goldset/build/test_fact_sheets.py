@@ -1,6 +1,6 @@
 """Tests of fact sheets and of rows of facts.
 
-Both are read alike, and unusable facts are reported with file, line and key.
+Sheets and rows are read alike, and unusable facts are reported with file, line and key.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_one_file_holds_a_sheet_or_a_list_of_them(tmp_path):
 
 
 def test_rows_come_together_by_policy_and_know_their_line(tmp_path):
-    """Rows are grouped by policy, and keep their line, value, unit, quote and confidence.
+    """Rows are grouped by policy, and each keeps its line number, value, unit, quote and confidence.
 
     A value that the document does not state differs from a missing value.
     """
@@ -66,7 +66,7 @@ def test_rows_come_together_by_policy_and_know_their_line(tmp_path):
     ],
 )
 def test_a_reader_who_found_nothing_says_so_in_several_ways(tmp_path, quote):
-    """All ways of recording that nothing was found mean that the document is silent."""
+    """All usual ways to record that nothing was found mean that the document is silent."""
     (one,) = read_fact_sheets(written_rows(tmp_path / "r.jsonl", row("co_payment_pct", quote=quote)), SCHEMA)
     assert one.facts[0].silent
 
@@ -99,7 +99,7 @@ def test_a_bad_sheet_is_named_with_its_key(tmp_path, content, wanted):
 
 @pytest.mark.parametrize("line", ['{"policy_id": "x"}', "[1]", "{", '{"policy_id": 7}'])
 def test_a_bad_row_is_named_with_its_line(tmp_path, line):
-    """An invalid row is reported with its line number, which starts at 1 and counts blank lines."""
+    """An invalid row is reported with its line number. Line numbers start at 1 and include blank lines."""
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row("grace_period", value=1)) + "\n\n" + line + "\n")
     with pytest.raises(GoldSetError, match=r"rows\.jsonl, line 3"):

@@ -81,7 +81,7 @@ def test_one_project_cannot_be_both() -> None:
 
 
 async def test_keys_are_not_sent_where_an_address_leads(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """If the server redirects, the error names the new host, and the keys are not sent there."""
+    """If the server redirects to another host, the error names this host, and no key is sent to it."""
     server.leads_to = "https://eu.example.com/api/public/projects"
     with pytest.raises(ConfigError, match=r"redirects to eu\.example\.com\. Lookout does not send keys"):
         async with langfuse.connect():
@@ -171,7 +171,7 @@ async def read_while_it_grows(platform: Platform, dataset: Dataset) -> None:
 
 
 async def test_a_tag_is_the_moment_of_the_state_it_names(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """A tag is stored as a time by Langfuse's clock. The time is after the last change and before the next one."""
+    """A tag is stored as a time on Langfuse's clock, between the last change of the dataset and the next one."""
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {"suite": "golden"})
         await platform.datasets.push(dataset, [case(1)])
@@ -187,7 +187,7 @@ async def test_a_row_carries_what_langfuse_makes_an_experiment_of(
 ) -> None:
     """Each row of an experiment is one span, and it is stored separately from production traffic.
 
-    The span has the experiment, the dataset, the item, the metadata and the failure.
+    The span states the experiment, the dataset, the item, the metadata and the failure.
     """
     async with langfuse.connect() as platform:
         url = await an_experiment(platform, 0.5)
@@ -252,9 +252,9 @@ async def test_large_rows_are_sent_in_several_requests(langfuse: LangfuseBackend
 async def test_an_older_langfuse_has_datasets_and_no_experiments(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
-    """With Langfuse version 3, datasets work. Experiments and traces raise an error that names the needed version.
+    """With Langfuse version 3, datasets work. Experiments and traces raise an error and write nothing.
 
-    Nothing is written.
+    The error names the version that they need.
     """
     server.version = "3.172.1"
     async with langfuse.connect() as platform:
@@ -303,10 +303,7 @@ async def test_a_trace_is_read_until_two_readings_agree(
 
 
 async def test_the_steps_and_the_reply_of_a_trace_are_read(langfuse: LangfuseBackend) -> None:
-    """A Langfuse trace is read like a LangSmith trace.
-
-    Tool calls are its steps, and its root has question and reply.
-    """
+    """A Langfuse trace is read like a LangSmith trace: tool calls are steps, the root has question and reply."""
     root, part = observations(1)
     question, reply = {"messages": [{"role": "user", "content": "Is it covered?"}]}, {"answer": "24"}
     root |= {"type": "AGENT", "name": "bot", "input": json.dumps(question), "output": json.dumps(reply)}
@@ -330,7 +327,7 @@ async def test_a_trace_that_is_not_there_is_none(langfuse: LangfuseBackend) -> N
 
 
 async def test_a_pause_is_as_long_as_langfuse_asks(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
-    """After a rate limit, Lookout waits as long as the Retry-After header states. Without it, the pauses grow."""
+    """After a rate limit, Lookout waits as long as the Retry-After header states. Without a header, pauses grow."""
     pauses: list[float] = []
 
     async def pause(seconds: float) -> None:

@@ -26,7 +26,7 @@ from tests.monitors.platforms.langsmith.pushes import (
 from tests.servers.langsmith_datasets import LangSmithDatasetServer
 
 SLICE = 25
-"""The number of push schedules that this test runs. `make soak` runs 1,000."""
+"""The number of random schedules of faults that this test runs. `make soak` runs 1,000."""
 
 
 @pytest.fixture(autouse=True)

@@ -174,7 +174,7 @@ async def test_f05_writers_that_are_killed_anywhere_leave_nothing_twice_and_lose
 ) -> None:
     """If writers are killed at any point, the experiment has no duplicates and nothing is lost.
 
-    The test runs some of the thousand schedules of ``make soak``.
+    The test runs some of the thousand random schedules of ``make soak``.
     """
     killed = [await live_through(server, seed) for seed in range(40)]
     assert sum(killed) > 20

@@ -1,6 +1,6 @@
 """Tests of the drivers for chat APIs.
 
-They use JSON and event streams of a hand-written server, and the API of a real Gradio app.
+The tests use the JSON and the event streams of a hand-written server, and the API of a real Gradio app.
 """
 
 from __future__ import annotations

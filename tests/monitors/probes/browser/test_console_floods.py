@@ -60,7 +60,7 @@ BULK = b"x" * 1_000_000
 MAX_MB, MAX_ENDLESS_MB = 400, 1_200
 """The maximum memory in MB during a flood, and during a flood from a worker's console.
 
-Nothing stops the console of a worker before the worker yields or its page is ended.
+The console of a worker cannot be stopped until the worker yields or Lookout ends its page.
 """
 
 
@@ -133,8 +133,8 @@ async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver,
 async def test_a_flood_without_end_costs_its_own_question_at_most(driver_for: MakeDriver, word):
     """An endless flood of console output or messages makes at most its own question fail.
 
-    Lookout cannot run code before a worker's script starts. If a worker never yields, Lookout ends its page. The
-    same applies to endless messages.
+    Lookout cannot run code before a worker's script starts. If the worker never yields, Lookout ends the page of
+    the worker. Lookout does the same if messages never end.
     """
     with site() as address:
         async with driver_for(address, patience_s=3, answer_deadline_s=60) as driver:

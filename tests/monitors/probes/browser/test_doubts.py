@@ -1,4 +1,4 @@
-"""Test that text which may not be the answer is never graded, and that a notice of the app is not an answer."""
+"""Test that text that may not be the answer is never graded, and that a notice of the app is not an answer."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_a_line_is_a_greeting_when_two_pages_and_half_of_all_said_it() -> None:
 @shares_browser
 @pytest.mark.whole_only
 async def test_a_greeting_that_comes_after_the_question_is_no_answer(zoo: str, driver_for: MakeDriver) -> None:
-    """After two pages that greeted at once, a greeting of the third page is recognised even after the question."""
+    """If two pages greeted at once, the greeting of a third page is recognised even after the question."""
     async with driver_for(f"{zoo}/greeting.html", patience_s=2) as driver:
         await driver.ask(("one",))
         await driver.ask(("two",))
@@ -72,7 +72,7 @@ async def test_a_greeting_that_comes_in_the_second_turn_is_no_answer(zoo: str, d
 
 @shares_browser
 async def test_a_page_that_only_counts_and_ticks_says_nothing_new(zoo: str, driver_for: MakeDriver) -> None:
-    """Lookout stops waiting for a greeting, although a counter of online users changes every 1.7 s."""
+    """Lookout stops waiting for a greeting even if the page keeps changing, here a counter of online users."""
     async with driver_for(f"{zoo}/socket.html") as driver, driver._pages.open_tab() as tab:
         chat = await driver._pages.open_chat_in_tab(tab)
         await call_in_page(chat.frame, "greeted", 2000, 600_000)

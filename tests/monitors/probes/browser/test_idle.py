@@ -1,4 +1,4 @@
-"""Test that Lookout gives up a page without a chat once it is idle, but not while a chat may still appear."""
+"""Test that Lookout gives up an idle page without a chat, but waits while a chat may still appear."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def _is_idle_once_still(page: Page) -> bool:
 
 
 PATIENCE_S = 60.0
-"""How long, in seconds, a test rechecks whether a finished page is idle. A busy machine responds late."""
+"""How long a test repeats the check that a finished page is idle, in seconds. A busy machine needs time."""
 
 
 async def _becomes_idle(page: Page) -> bool:

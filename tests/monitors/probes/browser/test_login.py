@@ -1,4 +1,4 @@
-"""Test pages behind a login by form, stored session, header, cookie or HTTP authentication, without a leak."""
+"""Test pages behind a login (form, stored session, header, cookie or HTTP authentication). No credential leaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test that a question that a page loses while it connects is sent once more and not blamed on the app."""
+"""Test that a question is sent once more if the page loses it while connecting. The app is not blamed for this."""
 
 from __future__ import annotations
 

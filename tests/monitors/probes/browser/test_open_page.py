@@ -1,6 +1,6 @@
-"""Test chats that must be opened first.
+"""Test chats that must be opened first. Lookout clicks only an element that is proven to open the chat.
 
-Lookout clicks only an element that is proven to open the chat, and then pins this element.
+`lookout doctor` proposes a setting that names this element.
 """
 
 from __future__ import annotations

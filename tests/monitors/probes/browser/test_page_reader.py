@@ -1,4 +1,4 @@
-"""Test the script that runs in a page: its failure is reported with the cause."""
+"""Test the script that Lookout runs in a page. If the script fails, the error states the cause."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ async def test_whenever_it_is_closed_no_connection_stays_open() -> None:
 async def _closed_after(proxy: GuardedProxy, port: int, turns: int, *, hang_up: bool) -> None:
     """Open a connection through the proxy, and close the proxy after ``turns`` turns of the event loop.
 
-    The turns count from the request or, if ``hang_up``, from the moment when the browser hangs up.
+    The turns are counted from the request or, if ``hang_up``, from the moment when the browser hangs up.
     """
     await proxy.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.address.rpartition(":")[2]))

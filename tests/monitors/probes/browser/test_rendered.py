@@ -79,7 +79,7 @@ async def test_a_figure_at_the_edge_that_may_be_the_answers_own_leaves_it_ungrad
 ) -> None:
     """If the figure at the edge of an answer may be the age of the message, the answer is not graded.
 
-    If Lookout removed the figure by mistake, a right answer could become wrong.
+    If the figure belonged to the answer and Lookout removed it, a right answer could become wrong.
     """
     async with driver_for(f"{zoo}/eta.html", screenshots="never", traces="never") as driver:
         question = "when does it arrive?"

@@ -39,7 +39,7 @@ def wired() -> Iterator[str]:
 async def test_the_sent_text_is_stored_beside_the_shown_text(wired: str, driver_for: MakeDriver, way: str) -> None:
     """The text that the app sent for the last turn is stored beside the text that the page shows.
 
-    The text of earlier turns on the same socket is not part of it.
+    Text that the app sent for earlier turns on the same socket is not included.
     """
     async with driver_for(f"{wired}/{way}", wire=RULES[way], patience_s=2) as driver:
         answer = await driver.ask(("first", "and the second?"))

@@ -1,4 +1,4 @@
-"""Test that Lookout finds, in the messages that a page received, the rule that reads the answer."""
+"""Test that Lookout finds a rule that reads the answer from the messages that a page received."""
 
 from __future__ import annotations
 
@@ -73,9 +73,10 @@ SHOWN = (
 
 
 def test_an_answer_is_found_by_its_sentences_though_neither_text_stands_in_the_other() -> None:
-    """An answer in a received message is found by its sentences, even if neither text contains the other.
+    """An answer is found in a received message by its sentences, even if neither text contains the other.
 
-    The page replaces each source by a number and shows cards below. The reply also lists its sources separately.
+    In the text on the page, each source is replaced by a number, and cards follow. The message also lists its
+    sources separately.
     """
     whole = {
         "reply": {"text": " ".join(LONG)},

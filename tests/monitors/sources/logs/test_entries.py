@@ -209,7 +209,7 @@ ALIASES = strategies.sampled_from(["ts", "time", "user_text", "question", "reaso
 
 @given(strategies.dictionaries(ALIASES, JSON, max_size=6))
 def test_an_entry_in_the_usual_form_is_read_as_any_other(value):
-    """The fast path for entries in the usual form builds the same reply as the search through all field names."""
+    """The fast path for entries in the usual form gives the same reply as the search through all field names."""
     raw = json.dumps(value)
     usual, searched = (
         way(from_json(raw), LogFields()) for way in (entries._build_reply, entries._build_reply_field_by_field)

@@ -150,7 +150,10 @@ def test_cut_back_to_its_beginning_nothing_is_read_twice(log, reader):
 
 
 def test_f70_inode_reused(log, reader):
-    """Another file that reuses the inode is read. The same file is not read again if its inode changes."""
+    """A different file that has the inode of an earlier file is read.
+
+    A file that was read is not read again if its inode changes.
+    """
     log.append(entry(1))
     reader.look()
     log.rewrite(entry(2) + entry(3))

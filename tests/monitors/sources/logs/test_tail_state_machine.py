@@ -24,7 +24,8 @@ NEVER_SEEN = -1
 class LogStory(RuleBasedStateMachine):
     """A state machine that changes a log and reads it.
 
-    Its model is the set of written numbers. The log files themselves show which lines still exist.
+    Each log entry has a number. The model is the set of these numbers. The log files themselves show which lines
+    still exist.
     """
 
     def __init__(self) -> None:
@@ -148,7 +149,7 @@ class LogStory(RuleBasedStateMachine):
     # --- content of the files -----------------------------------------------------------------------------
 
     def _held(self) -> set[int]:
-        """Return the numbers that are written in all complete lines of the uncompressed log files.
+        """Return the entry numbers in the complete lines of the uncompressed log files.
 
         Compressed files are skipped, because each file is read before it is compressed.
         """

@@ -81,7 +81,7 @@ def test_every_stratum_has_its_part_of_a_quarter_or_is_sampled_whole(asked, budg
 
 @given(claims, st.integers(0, 200))
 def test_no_stratum_falls_behind_half_of_its_share(asked, budget):
-    """Each stratum gets at least half of its proportional share.
+    """Each stratum gets at least half of the sample that it would get in proportion to its size.
 
     Half of the sample is allocated by the size of the strata. Therefore the overall interval is about as wide as in
     a simple sample.

@@ -1,4 +1,4 @@
-"""Test the expected rate of a stratum: earlier nights are added to a prior.
+"""Test the expected rate of a stratum: the counts of earlier nights are added to a prior.
 
 The rate is then converted to the rate that an imperfect judge will report.
 """

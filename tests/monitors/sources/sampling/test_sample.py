@@ -132,10 +132,7 @@ def test_another_night_or_target_is_another_draw():
 
 
 def test_each_conversation_is_sampled_as_often_as_its_probability_says():
-    """Over 400 nights, each of 100 conversations is sampled about 40 times.
-
-    The numbers spread like binomial counts.
-    """
+    """Over 400 nights, each of 100 conversations is sampled about 40 times. The counts have a binomial spread."""
     conversations = night({None: 100})
     seeds = [Seed("demo", date(2026, 1, 1) + timedelta(days=each)) for each in range(400)]
     counts = Counter(one for seed in seeds for one in ids(sample_conversations(conversations, simple(), seed)))

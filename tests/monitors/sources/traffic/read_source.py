@@ -27,7 +27,7 @@ def as_lines(*items: Any) -> bytes:
 
 
 class Read:
-    """The result of reading a traffic source: conversations, notices, and the error, if any, that ended it."""
+    """The result of reading a traffic source: conversations, notices, and an error if one ended the reading."""
 
     def __init__(self) -> None:
         self.conversations: list[Conversation] = []

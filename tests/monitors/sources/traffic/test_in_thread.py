@@ -1,6 +1,6 @@
-"""Test values from a thread: they arrive in order, and an error follows the values that were read before it.
+"""Test values that a thread reads: they arrive in order, and an error follows the values that were read before it.
 
-If the reader leaves early, the thread stops.
+If the reader of the values leaves early, the thread stops.
 """
 
 from __future__ import annotations
