@@ -441,7 +441,7 @@ def _propose_severity_and_reason(graded: GradedConversation) -> tuple[Severity, 
     return (
         Severity.MAJOR,
         (
-            "this answer did not fail, so Lookout proposes severity 2, as for any wrong fact; change the severity "
-            "if it is not right"
+            "this answer did not fail, so its severity is unknown. Lookout proposes severity 2, as for a wrong "
+            "fact. Change it if needed"
         ),
     )

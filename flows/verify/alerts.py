@@ -304,8 +304,8 @@ def _explain_missing_answers_by_settings(run: LiveRun, report: RunReport) -> tup
         )
     if report.snapshot.settings == last_run.snapshot.settings:
         return False, (
-            f"The run of {last_run.finished_at:%Y-%m-%d %H:%M} UTC had answers with the same settings, so the "
-            "application may have changed."
+            f"The run at {last_run.finished_at:%Y-%m-%d %H:%M} UTC received answers with the same settings, so the "
+            "application may have changed since then."
         )
     return False, ""
 

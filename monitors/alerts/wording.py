@@ -83,7 +83,7 @@ ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VO
 """Kinds of incidents about faults of the monitor itself, not of the application."""
 
 ABOUT_AN_ANSWER = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.HALLUCINATION})
-"""Kinds of incidents about an answer. A person can mark them as a false alarm."""
+"""Kinds of incidents about an answer. A person can mark such an incident as a false alarm."""
 
 TRAFFIC_CASE = "live-traffic:"
 """The beginning of a case id that stands for all conversations of users with the same kind of finding."""

@@ -374,9 +374,7 @@ def load_config(path: Path) -> Config:
     try:
         text = path.read_text(encoding="utf-8-sig")  # some editors on Windows put a byte-order mark before it
     except FileNotFoundError:
-        raise ConfigError(
-            f"{path} does not exist. Create it with `lookout init`, or choose another file with --config"
-        ) from None
+        raise ConfigError(f"{path} does not exist. Run `lookout init`, or use --config for another file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from error
     try:

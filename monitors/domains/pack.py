@@ -49,7 +49,7 @@ def _require_at_least_one_word(text: str) -> str:
 
 def _require_single_word(text: str) -> str:
     if len(get_word_keys(text)) != 1:
-        raise ValueError("one word, without spaces and hyphens")
+        raise ValueError("one word, without spaces or hyphens")
     return text
 
 

@@ -102,7 +102,7 @@ bad. The result depends more on the answers than on the weights of the kinds. Th
 posterior probabilities are calibrated for suites in which every case sometimes passes.
 """
 SINGLE_CASE_KINDS: Final = _build_suite_kinds(0.0)
-"""The kinds for a single case, without random failures."""
+"""The kinds of explanation for a single case. The kind "cases fail at random" is not among them."""
 
 
 class BuildQuestion(NamedTuple):

@@ -173,7 +173,7 @@ def find_foreign_language_code(text: str) -> str:
 def identify_language_name(text: str) -> str:
     """Return the name of the language of a text, such as ``German``.
 
-    The name of a language without a word list is ``another language``.
+    If the language has no word list, return ``another language``.
     """
     language = identify_language(text)
     if language is not Language.OTHER:

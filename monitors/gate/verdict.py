@@ -306,7 +306,7 @@ def list_regression_reasons(run: GateInputs) -> list[VerdictReason]:
     changes = "; ".join(_format_severity_change(comparison, severity) for severity in severities)
     text = f"compared with run {comparison.baseline_run_id}: {changes}"
     if not lasting:
-        text += ". Without one flaky case, chance can explain the difference"
+        text += ". If one flaky case is left out, chance can explain the difference"
     ids = comparison.newly_failing
     decisive = run.settings.fail_on_regression and lasting
     return [VerdictReason(kind=ReasonKind.REGRESSION, text=text, case_ids=ids, decisive=decisive)]

@@ -947,5 +947,5 @@ def is_gold_about_figures(asked: Asked) -> bool:
 
 
 def list_period_stems(figure: Figure) -> Words:
-    """Return the stems of words that mean the period of a figure: "annual" for "£6 a year"."""
+    """Return the stems of the words that name the period of a figure: "annual" for "£6 a year"."""
     return frozenset(STEMS[key] for key, period in PERIODS.items() if period in figure.per)

@@ -1224,7 +1224,10 @@ At least one in `MIN_SHARE` of the words of the label and the subject must be am
 def _decide_by_other_figures(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], asked: Asked, *, replaced: bool
 ) -> ClaimDecision:
-    """Decide a claim whose figure is not in the reply. The figure with the most words of the claim decides."""
+    """Decide a claim whose figure is not in the reply.
+
+    The figure of the reply whose words have the most in common with the claim decides.
+    """
     gold = claim.description
     best = max(
         different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange))

@@ -2,8 +2,8 @@
 
 The role of a quantity is what it measures, for example a waiting period. A time before an event has another role:
 "36 months prior to diagnosis" does not answer "waiting period 36 months". The domain pack contains the words for
-each role. The role of a quantity comes from the nearest of these words in its clause. Two quantities have different
-roles if both have roles, but no role in common.
+each role. The role of a quantity comes from the nearest of these words in its clause. One word can stand for
+several roles. Two quantities have different roles if each has at least one role and they share none.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class JobSettings(Record):
     )
     app_path: str | None = Field(
         default=None,
-        description="path to the name of the model that answered, or of the app's internal path (such as primary "
+        description="path to the name of the model that answered, or of the app's internal route (such as primary "
         "or fallback)",
     )
     app_version: str | None = Field(default=None, description="path to the app's version")
@@ -453,7 +453,7 @@ class ApiSettings(Record):
     )
     app_path: str | None = Field(
         default=None,
-        description="path to the name of the model that answered, or of the app's internal path (such as primary "
+        description="path to the name of the model that answered, or of the app's internal route (such as primary "
         "or fallback)",
     )
     app_version: str | None = Field(default=None, description="path to the app's version")

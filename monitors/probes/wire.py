@@ -38,7 +38,7 @@ class WireRule(Record):
     )
     app_path: str | None = Field(
         default=None,
-        description="path to the name of the model that answered, or of the app's internal path (such as primary "
+        description="path to the name of the model that answered, or of the app's internal route (such as primary "
         "or fallback)",
     )
     latency_ms: str | None = Field(

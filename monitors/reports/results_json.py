@@ -213,6 +213,6 @@ def _require_consistent_cases(path: Path, results: Results) -> None:
         if len(runs) > 1:
             raise ConfigError(f"{path}: `{key}`: the case and the report belong to different runs: {sorted(runs)}")
         if identity in identities:
-            message = f"{path}: `{key}`: case {case.case.id} occurs twice; accepted: once per repeat"
+            message = f"{path}: `{key}`: case {case.case.id} occurs twice, but may occur only once per repeat"
             raise ConfigError(message)
         identities.add(identity)

@@ -84,7 +84,7 @@ class Up:
         return httpx.post(address, content=body, headers=github_headers(body), timeout=60, trust_env=False)
 
     def pid_of(self, part: str) -> int:
-        """Return the id of the process of ``part``, not of its guard. ``part`` is text from the command line."""
+        """Return the id of the process whose command line contains ``part``. Its guard process is ignored."""
         known = descendants(self.process.pid)
         return next(one.pid for one in known if part in one.command and "deployments.up.guard" not in one.command)
 

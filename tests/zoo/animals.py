@@ -155,7 +155,7 @@ def _show_table(question: str) -> str:
 
 
 def _show_grid(question: str) -> str:
-    """Return the reply with the table of the page between the text and the source."""
+    """Return the reply, with a table inserted between its text and its source."""
     text, bracket, source = server.reply(question).partition(" [")
     return f"{text}\n{_show_table(question)}\n{bracket.strip()}{source}"
 

@@ -158,7 +158,7 @@ def _replace_days(beside: Path, goal: Path, since: date, until: date) -> int:
     }
     for name in sorted(old_days | new_days):
         if name in old_days:
-            (goal / name).rename(beside / f"old-{name}")
+            move(goal / name, beside / f"old-{name}")
         if name in new_days:
             move(beside / name, goal / name)
     return sum(1 for name in new_days for _ in (goal / name).iterdir())

@@ -238,7 +238,7 @@ def gate_command(
 ) -> ExitCode:
     """Verify a staging deploy, or evaluate the results of a run again. The exit code is the verdict.
 
-    The exit code is 0 for PASS, 1 for FAIL, and 3 for INCONCLUSIVE, also if the application did not answer. It is 2
+    The exit code is 0 for PASS, 1 for FAIL, and 3 for INCONCLUSIVE or if the application did not answer. It is 2
     if the command or the configuration is not valid, and 4 if Lookout itself failed.
     """
     options = GateOptions(

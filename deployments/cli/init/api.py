@@ -28,8 +28,8 @@ FILL_IN: Final = (
 )
 ANOTHER_LANGUAGE: Final = (
     "Your application answers in a language that is not English, Hindi or Hinglish. Without a judge, Lookout "
-    "grades only amounts, and answers that exactly repeat a gold of at least three words. Refusals and "
-    "answers with yes or no stay ungraded."
+    "grades only amounts, and answers that repeat a gold answer of at least three words exactly. Refusals and "
+    "yes/no answers stay ungraded."
 )
 """The text printed if an application answers in another language.
 

@@ -109,9 +109,9 @@ def build_gold_drafts_page(request: PageRequest) -> Page:
 
 
 def _choose_suite_target(request: PageRequest, chosen: str | None) -> str:
-    """Return the target whose suite gets accepted drafts: the chosen target or, if none is chosen, the only target.
+    """Return the target whose suite receives the accepted drafts: the chosen target, or else the only target.
 
-    Returns an empty text if no target is chosen and there are several.
+    Return an empty string if no target is chosen and there are several.
     """
     targets = request.site.targets
     return chosen or (targets[0] if len(targets) == 1 else "")

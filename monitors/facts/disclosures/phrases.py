@@ -1,7 +1,8 @@
 """Split a text into words, and find the phrases of all word lists in one pass.
 
 A phrase of a list (`labels.toml`, `names.toml` …) is in lower case, with spaces between its words. A phrase
-matches in any letter case, with up to three signs between its words: "d o b" matches "D.O.B.".
+matches in any letter case, with up to three punctuation marks or spaces between its words: "d o b" matches
+"D.O.B.".
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def is_page_gone(message: str) -> bool:
 
 
 MAX_STEPS = 3
-"""Maximum number of presses that may be needed to open one chat: a chat button, a topic and "new conversation"."""
+"""Maximum number of clicks that may be needed to open one chat: a chat button, a topic and "new conversation"."""
 MAX_PRESSES = 8
 """Maximum number of presses on one page, including those that did not open a chat."""
 MIN_SCORE, MIN_SCORE_WITH_BOX = 3.0, 6.0

@@ -84,7 +84,7 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     kind = _find_non_conversation_span_kind(source_item)
     if kind is not None:
         raise UnusableItem(
-            UnusableReason.NO_CONVERSATION, f"a span of kind {kind} contains no message of the user and no reply"
+            UnusableReason.NO_CONVERSATION, f"a span of kind {kind} contains neither a user message nor a reply"
         )
     pairs = _read_parallel_lists(source_item, fields)
     reading = _ItemMessages(pairs, has_place=True) if pairs else _collect_messages(source_item, fields)

@@ -258,7 +258,7 @@ lookout: {folder}/mine.jsonl has no cases; write one JSON object on each line, o
         Mistake(
             title="The file does not exist",
             typed="lookout nightly",
-            seen="lookout: lookout.toml does not exist. Create it with `lookout init`, or choose another file with --config",
+            seen="lookout: lookout.toml does not exist. Run `lookout init`, or use --config for another file",
             code=2,
             to_do="Run `lookout init` to create the file. `lookout demo` and `lookout doctor URL` work without it.",
         ),
@@ -283,7 +283,7 @@ lookout: {folder}/mine.jsonl has no cases; write one JSON object on each line, o
             typed="lookout verify bot",
             seen="""\
 lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); fix
-  that line, or see docs/configuration.md""",
+  this line (see docs/configuration.md)""",
             code=2,
             to_do="In a TOML file, strings must be in quotes, and names of tables in brackets.",
             files={"lookout.toml": TOML.replace('"', "")},

@@ -252,7 +252,7 @@ def test_at_a_terminal_one_key_is_enough(folder):
         os.close(driver)
         os.close(terminal)
         process.wait(30)
-    assert "reviewed 1 answer;" in rest
+    assert "reviewed 1 answer" in rest
     assert len(labels(folder)) == 1
 
 

@@ -84,9 +84,7 @@ def test_a_configuration_names_its_packs_and_what_is_wrong_with_them(tmp_path):
     config = tmp_path / "lookout.toml"
     head = '[targets.shop]\nurl = "http://127.0.0.1:9"\nsuite = "s.jsonl"\n'
     config.write_text(head + 'domains = ["general", "./trains"]\n')
-    with pytest.raises(
-        ConfigError, match=r"lookout\.toml: targets\.shop\.domains: .*trains/vocabulary\.toml: cannot"
-    ):
+    with pytest.raises(ConfigError, match=r"lookout\.toml: targets\.shop\.domains: .*trains/vocabulary\.toml: "):
         load_config(config)
     written(tmp_path / "trains", '[roles]\nfare = ["fare"]')
     domain = load_config(config).require_target("shop").domain

@@ -118,7 +118,7 @@ async def test_a_possibly_completed_request_is_not_repeated_blindly(github, lost
 @pytest.mark.parametrize(
     ("token", "said"),
     [
-        ("ghs_" + "x" * 36, ["401", "GITHUB_TOKEN"]),
+        ("ghs_" + "x" * 36, ["401", "expired"]),
         (READING_TOKEN, ["403", "pull-requests: write", "fork", f"{REPOSITORY}#{PULL}"]),
     ],
 )

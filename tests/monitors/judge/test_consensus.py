@@ -193,7 +193,7 @@ def test_disagreement_is_recorded_with_names_and_the_worst_speaks():
         rules=SURE_RULES,
     )
     assert isinstance(decided, JudgeDecision)
-    assert "right: claude; wrong: gpt, gemini" in decided.disagreement
+    assert "passed by claude; failed by gpt, gemini" in decided.disagreement
     assert decided.speaker.judge == "gpt"
     assert (decided.score, decided.rubric, decided.asked) == (0.2, 2, 3)
     assert decided.failure_kinds[0] is FailureKind.MISSING_FACT

@@ -1,4 +1,4 @@
-"""Test that spot checks are sampled reproducibly from every stratum, and state their sampling probability."""
+"""Test that spot checks are sampled reproducibly from every stratum, and that their sampling probability is recorded."""
 
 from __future__ import annotations
 

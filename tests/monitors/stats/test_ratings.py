@@ -95,7 +95,7 @@ def test_ratings_that_are_all_the_same_prove_no_certainty(value, count):
 def test_a_single_rating_shows_nothing_and_none_has_no_average():
     found = mean_of([4])
     assert (found.low, found.high) == (1, 5)
-    with pytest.raises(ValueError, match="no ratings"):
+    with pytest.raises(ValueError, match="at least one rating"):
         mean_of([])
 
 

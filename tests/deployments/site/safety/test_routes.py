@@ -1,4 +1,4 @@
-"""Tests of every route of the application: who has access, and what a form needs."""
+"""Test every route of the site: who may access it, and which token a submitted form must contain."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ async def test_a_list_ends_where_it_goes_round_and_tells_of_pages_it_did_not_rea
     assert isinstance(limited.error, ConfigError)
     assert len(limited.ids) == len(round_again.ids) == len(away.ids) == 3
     assert round_again.error is None
-    assert "another host" in str(away.error)
+    assert "not on the host" in str(away.error)
 
 
 def build_source_without_browser(url: str) -> PageTrafficSource:
