@@ -294,7 +294,7 @@ def test_an_outage_counts_what_was_asked_and_names_the_configured_address(tmp_pa
     done = lookout("verify", "demo", cwd=tmp_path, SLACK_WEBHOOK_URL=slack.webhook_url)
     assert done.returncode not in {0, 1}, done.stdout + done.stderr
     (message,) = slack.messages
-    found = re.search(r"(\d+) questions? had no answer.*?, (\d+) (?:was|were) not asked: ", blocks(message))
+    found = re.search(r"(\d+) questions? had no answer.*?, and (\d+) (?:was|were) not asked: ", blocks(message))
     assert found is not None, blocks(message)
     refused, spared = map(int, found.groups())
     assert (refused + spared, spared > 0) == (8, True)
