@@ -15,7 +15,9 @@ from tests.servers.slack import TOKEN, SlackServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
-LINE = f"group is {PlantedFaults.OUTDATED} in 10 of all 16 failures: 10 of 32 such cases failed, 6 of 162 other cases"
+LINE = (
+    f"group is {PlantedFaults.OUTDATED} in 10 of all 16 failures: 10 of 32 such cases failed, 6 of 162 other cases"
+)
 
 
 @pytest.mark.whole_only

@@ -75,7 +75,9 @@ async def test_the_doctor_proposes_what_to_press_and_a_run_presses_it(
 @pytest.mark.whole_only
 async def test_a_pinned_launcher_that_is_not_there_is_named(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/topics.html", open=["#fab", "#gone"], page_deadline_s=5) as driver:
-        with pytest.raises(PageNotUnderstood, match=r"probe\.open = '#gone' matches no clickable element on the page"):
+        with pytest.raises(
+            PageNotUnderstood, match=r"probe\.open = '#gone' matches no clickable element on the page"
+        ):
             await driver.ask(QUESTIONS[:1])
 
 
