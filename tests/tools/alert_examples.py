@@ -280,7 +280,7 @@ DISPUTED_ANSWER: Final = _leak(
 AT_NIGHT: Final = ObservationContext(target=TARGET, run_id="night-0301", seen_at=NIGHT)
 DOWN: Final = build_app_down_observation(
     AT.model_copy(update={"address": "https://suraksha.example"}),
-    detail="5 questions got no answer from https://suraksha.example, 139 were not asked: the connection was refused",
+    detail="5 questions had no answer from https://suraksha.example, and 139 were not asked: the connection was refused",
 )
 DEPLOY: Final = build_failed_deploy_observation(
     AT, detail="the deploy failed: the Space has the stage BUILD_ERROR (error: no matching distribution)"
