@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from playwright.async_api import Error, Page
 
 from monitors.errors import AnswerIncomplete, AppErrorShown, BrowserLost, ProbeError
 from monitors.probes.browser.driver import BrowserDriver
@@ -81,8 +83,7 @@ async def test_an_exception_of_the_bot_is_its_toast_with_the_partial_text(
 async def test_f62_a_connection_lost_in_mid_answer_is_never_an_answer(gradio: str, driver_for: MakeDriver) -> None:
     proxy = Cutter(int(gradio.rsplit(":", 1)[1]))
     async with driver_for(proxy.address) as driver:
-        asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
-        await _answer_began(driver)
+        asking, _ = await _ask_until_answer_begins(driver)
         proxy.cut()
         with pytest.raises(ProbeError) as raised:
             await asking
@@ -113,8 +114,7 @@ async def test_evidence_is_stored_when_requested(gradio: str, driver_for: MakeDr
 async def test_f59_a_page_crash_is_the_monitors(gradio: str, driver_for: MakeDriver) -> None:
     """A crash of the page is a fault of the monitor, not of the app, and the next question is answered."""
     async with driver_for(gradio) as driver:
-        asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
-        page = await _answer_began(driver)
+        asking, page = await _ask_until_answer_begins(driver)
         crashing = asyncio.ensure_future(page.goto("chrome://crash"))
         with pytest.raises(BrowserLost):
             await asking
@@ -126,8 +126,7 @@ async def test_f59_a_page_crash_is_the_monitors(gradio: str, driver_for: MakeDri
 async def test_f60_a_killed_browser_is_started_again(gradio: str, driver_for: MakeDriver) -> None:
     others = browser_processes()
     async with driver_for(gradio, own_browser=True) as driver:
-        asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
-        await _answer_began(driver)
+        asking, _ = await _ask_until_answer_begins(driver)
         for process in browser_processes() - others:
             os.kill(process, signal.SIGKILL)
         with pytest.raises(BrowserLost):
@@ -144,8 +143,7 @@ async def test_f60_a_killed_driver_is_started_again(gradio: str, driver_for: Mak
     others = playwright_drivers()
     async with driver_for(gradio, own_browser=True) as driver:
         for starts in (2, 3):
-            asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
-            await _answer_began(driver)
+            asking, _ = await _ask_until_answer_begins(driver)
             for process in playwright_drivers() - others:
                 os.kill(process, signal.SIGKILL)
             with pytest.raises(BrowserLost):
@@ -157,8 +155,7 @@ async def test_f60_a_killed_driver_is_started_again(gradio: str, driver_for: Mak
 async def test_cancelling_leaves_no_browser_behind(gradio: str, driver_for: MakeDriver) -> None:
     others = browser_processes()
     async with driver_for(gradio, own_browser=True) as driver:
-        asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
-        await _answer_began(driver)
+        asking, _ = await _ask_until_answer_begins(driver)
         assert browser_processes() - others
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -166,15 +163,22 @@ async def test_cancelling_leaves_no_browser_behind(gradio: str, driver_for: Make
     assert browser_processes() <= others
 
 
-async def _answer_began(driver: BrowserDriver):
-    """Return the driver's page as soon as it shows the first word of the bot's answer."""
-    browser = await driver.chromium.start_if_needed()
-    async with asyncio.timeout(60):
-        while not (browser.contexts and browser.contexts[0].pages):  # noqa: ASYNC110 - there is no event for it
-            await asyncio.sleep(0.05)
-        page = browser.contexts[0].pages[0]
-        await page.locator("[data-testid=bot]").first.wait_for(timeout=60_000)
-    return page
+async def _ask_until_answer_begins(driver: BrowserDriver) -> tuple[asyncio.Future[Answer], Page]:
+    """Ask a question, and wait until the page shows the first words of the answer, which then pauses for a minute.
+
+    Return the question's future and the page. Raises the error of the question if it ends first. The browser may
+    still have pages of other tests.
+    """
+    earlier = (await driver.chromium.start_if_needed()).contexts
+    asking = asyncio.ensure_future(driver.ask(("pause 60 hip",)))
+    while not asking.done():
+        browser = await driver.chromium.start_if_needed()
+        for page in [page for context in browser.contexts if context not in earlier for page in context.pages]:
+            with suppress(Error):  # the driver has closed the page
+                if await page.locator("[data-testid=bot]").count():
+                    return asking, page
+        await asyncio.sleep(0.05)
+    pytest.fail(f"the question ended before its answer began: {await asking}")
 
 
 def playwright_drivers() -> set[int]:
