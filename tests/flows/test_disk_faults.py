@@ -67,11 +67,17 @@ class Disk:
             self._filler.unlink()
             return
         self.end()
+        # While the loop device still exists, a new mount would get the former, read-only file system again.
+        wait_until(lambda: not self._loop_devices(), what="the loop device of the image is gone")
         assert self._mounted()
 
     def end(self) -> None:
         """Unmount the file system."""
         subprocess.run(["umount", str(self.place)], check=True)
+
+    def _loop_devices(self) -> str:
+        command = ["losetup", "--noheadings", "--associated", str(self._image)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     def _mounted(self) -> bool:
         command = ["mount", "-o", "loop", str(self._image), str(self.place)]
