@@ -115,7 +115,7 @@ def report_browser(*, as_json: bool) -> ExitCode:
 
 
 def _format_browser(browser: WorkingBrowser) -> str:
-    """Return one line about the browser. A missing sandbox is in the log, and not in this line."""
+    """Return one line about the browser. A missing sandbox is reported in the log, not in this line."""
     return (
         f"Browser: {browser.executable} ({browser.source}), Chromium {browser.version}. It starts and opens a page."
     )

@@ -17,7 +17,7 @@ from monitors.config.sections import DEFAULT_SITE_PORT
 from monitors.reports.write import ReportPaths
 
 PAGE_TIMEOUT_S: Final = 10.0
-"""Timeout of one request in seconds. Prefect's own client would retry for a minute."""
+"""Timeout of one request in seconds. Without this limit, Prefect's own client would retry for a minute."""
 _ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not listened on
 
 

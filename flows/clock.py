@@ -33,7 +33,7 @@ def read_scheduled_time() -> datetime:
 def read_boot_and_uptime() -> tuple[str, float] | None:
     """Return this machine's boot id and the seconds since boot, including time in sleep mode.
 
-    Return ``None`` if unknown.
+    Return ``None`` if the boot id cannot be read.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()

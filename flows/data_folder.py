@@ -14,10 +14,10 @@ from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
 
 RUNS_FOLDER = "runs"
-"""The subfolder of the data folder with this name contains one folder for each run."""
+"""Name of the data folder's subfolder that contains one folder for each run."""
 
 PREFECT_FOLDER = "prefect"
-"""The subfolder of the data folder with this name contains the files of the local Prefect server."""
+"""Name of the data folder's subfolder that contains the files of the local Prefect server."""
 
 
 UPKEEP_WAIT_S = 600.0

@@ -22,7 +22,8 @@ def hold_job_lock(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
     """Hold the exclusive lock for ``job`` during the ``with`` block. The lock file is in ``folder``.
 
     Raises `WarehouseInUse` if another process holds the lock for longer than ``wait_s`` seconds, and
-    `WarehouseUnwritable`. Prefect's locks are not used, because they stay held for minutes after a run is killed.
+    `WarehouseUnwritable`. Prefect's locks are not used, because they are released only minutes after a run is
+    killed.
     """
     busy = WarehouseInUse(f"another process still works on {job} after {wait_s:g} s; try again later")
     with _hold_lock(folder, job, wait_s, busy):

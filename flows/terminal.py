@@ -61,7 +61,7 @@ def flush_stdout_or_report_failure() -> bool:
 
 
 _unwritable: set[TextIO] = set()
-"""The streams that could not be written because the disk is full or a device has failed."""
+"""The streams that could not be written to, because the disk is full or a device has failed."""
 
 
 def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:

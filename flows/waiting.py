@@ -1,4 +1,4 @@
-"""Shows on a terminal what a command waits for, and since when.
+"""Shows a line on a terminal that says what a command waits for, and since when.
 
 The line appears on standard error after a second without output. The line is erased before other output is written,
 and is shown only on a terminal that can erase a line.
@@ -19,7 +19,7 @@ from rich.cells import cell_len, set_cell_size
 from monitors.reports.invisible import replace_invisible_by_code_points
 
 SILENCE_BEFORE_LINE_S: Final = 1.0
-"""After this number of seconds without output, the waiting line appears. In short waits, it would flicker."""
+"""After this number of seconds without output, the waiting line appears. In short waits, the line would flicker."""
 REFRESH_INTERVAL_S: Final = 0.5
 _ERASE: Final = "\r\x1b[K"
 

@@ -66,11 +66,11 @@ class MonitorError(Exception):
 
 
 class ConfigError(MonitorError):
-    """The configuration is invalid. The text states the file, the key or line, and the accepted values."""
+    """The configuration is invalid. The error text states the file, the key or line, and the accepted values."""
 
 
 class GoldSetError(ConfigError):
-    """A suite cannot be loaded. The text states the file, the line and the accepted values."""
+    """A suite cannot be loaded. The error text states the file, the line and the accepted values."""
 
 
 class AlreadyRuns(ConfigError):
@@ -189,7 +189,7 @@ class LoginWall(AccessDenied):
 
 
 class LoginFailed(AccessDenied):
-    """Lookout is not signed in: the session has ended, or the login failed. The text says what to do."""
+    """Lookout is not signed in: the session has ended, or the login failed. The error text says what to do."""
 
     reason = NoAnswerReason.LOGIN_FAILED
 
@@ -227,7 +227,7 @@ class CaptureUnsure(ProbeError):
 
 
 class OldJob(ProbeError):
-    """The app did not start a new job for the question. It returned the result of an older job."""
+    """The app did not start a new job for the question, but returned the result of an older job."""
 
     reason = NoAnswerReason.OLD_JOB
 
@@ -240,7 +240,7 @@ class BrowserLost(ProbeError):
 
 
 class BrowserMissing(BrowserLost):
-    """No browser that Lookout can use is installed. The text gives the command that installs a browser."""
+    """No browser that Lookout can use is installed. The error text gives the command that installs a browser."""
 
     retryable = False
 
@@ -320,11 +320,11 @@ class SchemaTooNew(WarehouseError):
 
 
 class QueryInvalid(WarehouseError):
-    """A user's query cannot be run. The text is the explanation from the database."""
+    """A user's query cannot be run. The error text is the explanation from the database."""
 
 
 class NotifyError(MonitorError):
-    """A message could not be sent. The text never contains an address or a token."""
+    """A message could not be sent. The error text never contains an address or a token."""
 
 
 class NotifyTransient(NotifyError):

@@ -146,7 +146,7 @@ class GuardedClient(httpx.AsyncClient):
 
 
 class _GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Connect to the IP addresses that the guard has checked.
+    """Connects to the IP addresses that the guard has checked.
 
     The host name is not resolved a second time, because the second lookup could return another address.
     """

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 Place = tuple[str | int, ...]
 """The location of a value, as pydantic reports it in ``loc``.
 
-It consists of keys, positions in lists, and names of the branches of a union.
+The location consists of keys, positions in lists, and names of the branches of a union.
 """
 
 URL_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]+@")

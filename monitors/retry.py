@@ -33,8 +33,8 @@ def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Return the wait time from the Retry-After header in seconds.
 
     Returns ``None`` if the header is missing or invalid. The header contains a number of seconds, or a time. The
-    wait until such a time is counted from the Date header, which comes from the same clock of the server. The names
-    in ``headers`` must be in lower case.
+    wait until such a time is counted from the Date header, because both times come from the server's clock. The
+    names in ``headers`` must be in lower case.
     """
     value = headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(value):
@@ -55,7 +55,7 @@ class TryAgain(Exception):
     """Raised if an attempt failed, but a later attempt may succeed.
 
     ``after_s`` is the wait time in seconds that the server requested, or ``None``. ``error`` is the exception to
-    raise if no attempt is left. This exception is ``why``. If ``why`` is a string, it is this `TryAgain` itself.
+    raise if no attempt is left: ``why``, or this `TryAgain` itself if ``why`` is a string.
     """
 
     def __init__(self, why: str | MonitorError, after_s: float | None = None) -> None:

@@ -45,7 +45,7 @@ def exchange(case: GoldCase, text: str = "24 months [Source: Gold, clause 1]", *
 
 
 def no_answer(case: GoldCase, blame: Blame = Blame.APP, **changes: Any) -> NoAnswer:
-    """Build the record for a ``case`` that got no gradable reply."""
+    """Build the record for a ``case`` without a gradable reply."""
     values: dict[str, Any] = {
         "run_id": "run-1",
         "case_id": case.id,

@@ -89,7 +89,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests that are not in the tier, and sort the others for the workers (see `order_for_workers`)."""
+    """Deselect tests outside the tier, and sort the remaining ones for the workers (see `order_for_workers`)."""
     skipped: set[pytest.Item] = set()
     if config.getoption("snapshots_only"):
         skipped |= {item for item in items if "snapshot" not in getattr(item, "fixturenames", ())}

@@ -58,7 +58,7 @@ OF_PREFECT = (
     *("prefect.utilities.visualization", "prefect.logging.formatters", "fastapi", "anyio._backends._asyncio"),
 )
 READ_WHOLE = ("FSSPEC_", "LANG", "LC_", "LD_", "PYTHON", "SSL_", "TZ")
-"""Prefixes of variables whose reads are not recorded, because the interpreter, for example, reads them at start."""
+"""Prefixes of variables whose reads are not recorded, for example because the interpreter reads them at start."""
 START_S = 120
 WORTH_A_SERVER = 3
 """When this many commands with the same environment were refused, a server with this environment is started.
@@ -66,7 +66,7 @@ WORTH_A_SERVER = 3
 Starting a server costs as much as one or two commands that need Prefect.
 """
 SERVERS = 3
-"""Maximum number of servers, each with its own environment. A new server replaces the oldest except the first."""
+"""Maximum number of servers, each with its own environment. A new one replaces the oldest, but never the first."""
 WARM = {"PYTHONPATH": str(ROOT), "COLUMNS": "160"}
 """Variables that tests set so that commands have the same values as the server, and can be forked."""
 
@@ -197,7 +197,7 @@ def _imported() -> tuple[_Reads, _Hidden]:
 
 
 def build_records(record: type[BaseModel]) -> None:
-    """Build the validators of a record class and of its subclasses, which otherwise happens at their first use."""
+    """Build the validators of a record class and its subclasses in advance, not at their first use."""
     record.model_rebuild()
     for subclass in record.__subclasses__():
         build_records(subclass)

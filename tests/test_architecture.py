@@ -94,7 +94,7 @@ STARTS = re.compile(r"flows/(?:\w+/flow|server/(?:keep|serve))\.py")
 """The modules that Prefect or `lookout up` starts: flows and processes."""
 
 UNIQUE_NAMES = "monitors/probes/driver.py"
-"""The module that creates a random name for each conversation. No decision depends on this name."""
+"""A module that may use randomness for the names of conversations, because no decision depends on them."""
 
 
 TERMINAL = {

@@ -21,7 +21,7 @@ def written(folder: Path, kind: str, name: str) -> Path:
 
 
 def test_facts_and_templates_of_the_page_make_cases(tmp_path):
-    """The example sheet and templates on the page build one English and one Hindi case, both with the answer no."""
+    """The example sheet and templates on the page build an English and a Hindi case, both with the answer "no"."""
     schema = load_fact_schema("health_insurance")
     sheets = read_fact_sheets(written(tmp_path, "facts", "tara.json"), schema)
     book = load_templates(schema, str(written(tmp_path, "templates", "templates.toml").parent))

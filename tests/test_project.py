@@ -114,7 +114,7 @@ def test_the_line_of_a_wrong_grade_is_what_lookout_grade_reads(tmp_path):
 
 
 def test_the_version_is_the_same_wherever_it_stands():
-    """The changelog, the wheel names in the documents, the bill of materials and SECURITY.md agree."""
+    """The changelog, the documents' wheel names, the bill of materials and SECURITY.md state the same version."""
     version = PROJECT["version"]
     assert re.findall(r"^## \[([^]]+)\]", CHANGELOG, re.MULTILINE)[:2] == ["Unreleased", version]
     for page in ("install", "releasing"):

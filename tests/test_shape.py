@@ -34,7 +34,7 @@ LIMITS = {
 }
 """The maximum number of names and texts that break a rule of `tests.tools.plain_names`.
 
-Lower the limits when you replace some.
+Lower the limits when you replace such names or texts.
 """
 
 

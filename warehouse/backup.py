@@ -63,7 +63,7 @@ _DAMAGE: Final = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, R
 
 
 class BackupManifest(Record):
-    """The manifest of a backup. It maps the path of each file in the data folder to the hash of the file.
+    """The manifest of a backup. The manifest maps the path of each file in the data folder to the hash of the file.
 
     ``lookout`` is the version of Lookout that made the backup. ``has_journal`` is false if the journal is in an
     object store.

@@ -1,8 +1,8 @@
 """The identity of a data folder, which shows whether a folder was renamed or copied.
 
 The file ``identity.json`` contains its own inode number and creation time. The file keeps both if the folder is
-renamed, or if a container is created again on the same volume. A copy of the file has other values, except in a
-copy of a whole disk.
+renamed, or if a container is created again on the same volume. If the file is copied, the copy's inode number and
+creation time differ from those that it contains, except in a copy of a whole disk.
 """
 
 from __future__ import annotations

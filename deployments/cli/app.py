@@ -303,9 +303,9 @@ RENAMED_OPTIONS: Final[Mapping[str, str]] = {"--by": "--as"}
 
 
 class LazyGroup(TyperGroup):
-    """A group of `COMMANDS`.
+    """A group of commands from `COMMANDS`.
 
-    It lists all its commands, but imports the module of a command only when that command is called.
+    The group lists all its commands, but imports the module of a command only when that command is called.
     """
 
     def __init__(self, **attributes: Any) -> None:

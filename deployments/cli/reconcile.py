@@ -1,7 +1,7 @@
 """``lookout reconcile``: compare the findings of the application's guard and of the nightly judge.
 
 The guard is the part of the application that blocks bad replies. The command prints what the guard and the judge
-found, and an estimate of what both missed. The data are the guard's log, the nightly runs and human labels.
+found, and estimates what neither of them found. The data are the guard's log, the nightly runs and human labels.
 """
 
 from __future__ import annotations

@@ -340,7 +340,7 @@ def verify_and_print_verdict(request: VerifyRequest, *, as_json: bool, verbose: 
 def run_verification(request: VerifyRequest, *, check_address: bool = False) -> RunReport | None:
     """Run a verification and return its report.
 
-    Returns ``None`` if a person stopped the run. The answers received so far stay stored. If ``check_address`` is
+    Returns ``None`` if a person stopped the run. The answers received so far are not lost. If ``check_address`` is
     true and no application listens at the address, the reason is printed and ``None`` is returned. If the Prefect
     server stops answering at the end, the report is still returned, provided that the run itself has finished.
     """
@@ -393,7 +393,7 @@ def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
 
 
 def _print_run_heading(console: Console, config: Config, request: VerifyRequest) -> None:
-    """Print the target and the suite before the run starts. A person can then see at once if the suite is wrong."""
+    """Print the target and the suite before the run starts, so that a person notices a wrong suite early."""
     target = config.require_target(request.target)
     suite = load_suite(target.suite)
     severe = sum(case.severity is Severity.CRITICAL for case in suite.cases)

@@ -340,7 +340,7 @@ class Bot:
         return bool(ranked) and ranked[0][1] >= MIN_SCORE
 
     def _add_earlier_policy_and_concepts(self, question: ParsedQuestion, earlier: Sequence[str]) -> ParsedQuestion:
-        """If ``question`` names no policy, add the policy of an earlier message to it.
+        """If ``question`` names no policy, add the policy that an earlier message names.
 
         If the question is a short follow-up, also add the concepts of earlier messages.
         """

@@ -51,7 +51,7 @@ _HEAD: Final = """\
 _PULL: Final = [{"prefect.deployments.steps.set_working_directory": {"directory": "/"}}]
 """The pull step, which sets a working directory that exists on every worker. The code is already installed there.
 
-Without a pull step, a worker would use the path of the working directory on the machine that deployed.
+Without a pull step, a worker would look for the working directory of the machine that ran `prefect deploy`.
 """
 
 

@@ -49,7 +49,8 @@ Younger connections may be genuine.
 DEFAULT_BACKLOG: Final = 128
 """Maximum number of connections that asyncio accepts before it handles any of them.
 
-The number must be less than `RESERVED_FILES`. Otherwise many connections at once could use up the reserved files.
+The number must be less than `RESERVED_FILES`. Otherwise many simultaneous connections could use up the reserved
+files.
 """
 RESERVED_FILES: Final = 256
 """The number of open files that connections cannot use.
@@ -69,7 +70,7 @@ STARTUP_FAILURE: Final = 3
 OPEN_FILES_LIMIT: Final = 8_192
 """The limit of open files that the process sets for itself.
 
-The usual limit of 1,024 is too low for 1,000 deliveries at once.
+The usual limit of 1,024 is too low for 1,000 simultaneous deliveries.
 """
 
 
@@ -158,8 +159,8 @@ class BoundedProtocol(H11Protocol):
     def find_limited_client(self, scope: HTTPScope) -> str | None:
         """Return the client whose unfinished bodies are limited, or ``None`` for no limit.
 
-        A receiver has no limit for each client, because a proxy or GitHub may send a thousand deliveries at once.
-        The site overrides this method.
+        A receiver has no limit for each client, because a proxy or GitHub may send a thousand deliveries at the
+        same time. The site overrides this method.
         """
         del scope
         return None

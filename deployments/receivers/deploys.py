@@ -111,7 +111,7 @@ class ReceiverMetrics:
 
 
 MAX_BODY_BYTES: Final = 2 * 2**20
-"""Maximum size of a delivery in bytes. A push has at most 2,048 commits (GitHub's limit) of about 1 kB each."""
+"""Maximum size of a delivery in bytes: a push of 2,048 commits (GitHub's limit) of about 1 kB each."""
 SMALL_BODY_BYTES: Final = 2**16
 """Maximum size of a small body in bytes. The server buffers this much of any request.
 

@@ -10,7 +10,7 @@ from monitors.errors import ConfigError
 def require_free_port(host: str, port: int, service: str, option: str = "--port") -> None:
     """Raise `ConfigError` if ``service`` cannot listen on the port.
 
-    ``option`` is the option that sets another port.
+    The error names ``option``, with which the user can choose another port.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:

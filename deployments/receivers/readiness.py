@@ -25,7 +25,7 @@ MAX_STATUS_AGE_S: Final = 2.0
 HEALTH_TIMEOUT_S: Final = 2.0
 PREFECT_TIMEOUT_S: Final = 5.0
 MAX_POLL_AGE: Final = timedelta(seconds=45)
-"""Maximum time since a runner last polled Prefect for due runs.
+"""A runner counts as alive if it polled Prefect for due runs within this time.
 
 Prefect's runners and workers poll every 10 to 15 s. The runner of ``lookout up`` polls every 8 s.
 """

@@ -284,7 +284,7 @@ such a message has about 120 kB. The limit is four times that size.
 BUFFERED_BODY_BYTES: Final = 2**16
 """Maximum size of a small body in bytes. The server buffers this much of any request."""
 MAX_LARGE_BODIES: Final = 16
-"""Maximum number of large bodies that are read at the same time, for all senders. They need 8 MB of memory."""
+"""Maximum number of large bodies that are read at the same time, for all senders. Together they need 8 MB."""
 BODY_TIMEOUT_S: Final = 2.0
 """Maximum time for the body of a request in seconds. Slack waits three seconds for an answer."""
 MIN_SECRET_CHARACTERS: Final = 16
@@ -388,7 +388,7 @@ async def _read_body(request: Request, large: asyncio.Semaphore) -> bytes:
 def _require_time_and_signature(request: Request) -> tuple[str, str]:
     """Return the timestamp and the signature from the headers. The body is not read.
 
-    Raises `ActionRejected` if one of them is missing, invalid or sent twice.
+    Raises `ActionRejected` if the timestamp or the signature is missing, invalid or sent twice.
     """
     stamps = request.headers.getlist("x-slack-request-timestamp")
     signatures = request.headers.getlist("x-slack-signature")

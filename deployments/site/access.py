@@ -131,7 +131,7 @@ def needs_login(settings: SiteSettings, host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or an address means this machine."""
+    """Return whether a host name or an address refers to this machine."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:

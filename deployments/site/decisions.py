@@ -35,8 +35,8 @@ def store_and_apply_action(
 ) -> str:
     """Store and apply an action on incidents under the visitor's name. Return the result as a sentence.
 
-    ``page_state`` identifies the state of the page. A form that is sent twice with the same state is one action.
-    Raises `WarehouseUnwritable` if the action could not be stored.
+    ``page_state`` identifies the state of the page. A form that is sent twice with the same state counts as one
+    action. Raises `WarehouseUnwritable` if the action could not be stored.
     """
     actions = request.site.actions
     action = build_operator_action(

@@ -40,7 +40,7 @@ REFRESH_INTERVAL: Final = timedelta(seconds=60)
 MAX_LOAD_DELAY: Final = timedelta(hours=1)
 """Maximum time that a journal segment may wait until it is loaded into the warehouse.
 
-Results of finished runs are loaded at once, so a longer wait is a fault.
+Results of finished runs are loaded immediately, so a longer wait is a fault.
 """
 MAX_SCHEDULE_DELAY: Final = timedelta(minutes=10)
 START_TIMEOUT: Final = timedelta(minutes=2)

@@ -19,7 +19,7 @@ WRONG: Final = "This token is not valid. It was mistyped or revoked."
 
 
 class LoginPages:
-    """The pages of the login. ``attempts`` counts wrong tokens, also those that `AccessControl` receives."""
+    """The pages of the login. ``attempts`` counts wrong tokens, including those that `AccessControl` receives."""
 
     def __init__(self, site: Site, renderer: Renderer, attempts: AttemptLimit) -> None:
         self._site = site

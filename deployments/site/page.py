@@ -218,7 +218,7 @@ class PageRequest:
             )
 
     def redact_text(self, text: str, target: str | None = None) -> str:
-        """Mask personal data in a text of a user or of the application.
+        """Mask personal data in a text from a user or from the application.
 
         If the address requests personal data, the text is returned unchanged.
 

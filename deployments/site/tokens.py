@@ -59,7 +59,7 @@ class _TokenFile(Record):
 
 @dataclass(frozen=True, slots=True)
 class TokenStore:
-    """The tokens of one data folder. The file is read each time, so that a revoked token stops working at once."""
+    """The tokens of one data folder. The file is read each time, so a revoked token stops working immediately."""
 
     data_folder: Path
     entropy: Callable[[], bytes]

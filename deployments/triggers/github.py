@@ -54,7 +54,7 @@ class _PullRequest(Payload):
 
 
 class _RunOfWorkflow(Payload):
-    """The part of a workflow run that two of the three events contain: deployment status and workflow run."""
+    """The part of a workflow run that the events ``deployment_status`` and ``workflow_run`` both contain."""
 
     pull_requests: Annotated[list[_PullRequest], Field(max_length=1_000)] | None = None
 

@@ -97,8 +97,8 @@ _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
 )
 """The conditions of a trigger, in the order in which they are checked.
 
-If no trigger matches a delivery, the reason is the first condition after which no trigger remains. Names of
-repositories and environments are not case-sensitive.
+If no trigger matches a delivery, the reported reason is the first condition after which no trigger remains. Names
+of repositories and environments are not case-sensitive.
 """
 
 

@@ -23,7 +23,7 @@ from monitors.errors import MonitorError
 from monitors.records.incidents import Capability
 
 SUBJECT: Final = "up"
-"""The name that messages about parts of ``lookout up`` contain instead of a target's name."""
+"""In messages about parts of ``lookout up``, this name is shown instead of a target's name."""
 CRASH_LOOP: Final = "crash-loop"
 BROKEN_EXIT_CODE: Final = 4
 

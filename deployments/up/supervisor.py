@@ -195,7 +195,7 @@ class Supervisor:
     async def _stop_process(self, process: Process) -> None:
         """Close the pipe to the guard, which then ends the part.
 
-        A guard that does not end in time is killed. `_clean_up_ended_part` then ends its descendants.
+        A guard that does not end in time is killed. `_clean_up_ended_part` then ends the guard's descendants.
         """
         if process.stdin is not None:
             process.stdin.close()

@@ -166,7 +166,7 @@ def _find_messages_to_edit(
     """Find the messages that must be edited to show the outcomes of operator actions.
 
     The result contains the messages whose buttons a person pressed, and the first message about each incident that
-    an outcome changed.
+    was changed by an outcome.
     """
     places: dict[tuple[str, str], MessageLocation] = {}
     for outcome in outcomes_done:

@@ -23,7 +23,7 @@ from warehouse.queries.incidents import list_all_silences
 from warehouse.queries.operator_actions import ActionResults, append_action, carry_out_actions
 
 LOCK_WAIT_S = 30.0
-"""Maximum wait for the warehouse's lock, in seconds. Loading a whole nightly run takes several seconds."""
+"""Maximum wait for the warehouse's lock, in seconds. Loading a nightly run holds the lock for several seconds."""
 
 
 @dataclass(frozen=True)

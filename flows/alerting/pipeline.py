@@ -47,7 +47,7 @@ MAX_REFUSED_AGE: Final = timedelta(days=30)
 RETRY_AFTER: Final = timedelta(seconds=60)
 
 WAREHOUSE: Final = "warehouse"
-"""The name that alerts about the warehouse show instead of a target's name."""
+"""In alerts about the warehouse, this name is shown instead of a target's name."""
 
 NO_SUMMARY: Final = RunSummary()
 
@@ -219,7 +219,7 @@ def _resolve_incidents_without_sending(
 
 
 async def send_undelivered_alerts_again(notifier: Notifier) -> tuple[Alert, ...]:
-    """Resend the alerts that reached no person, if there is now a delivery path to people."""
+    """Resend the alerts that reached no person, if alerts can now be delivered to people."""
     is_any = await asyncio.to_thread(lambda: {**_read_printed_alerts(notifier), **_read_refused_alerts(notifier)})
     return await notify(notifier, ()) if is_any else ()
 
@@ -246,7 +246,7 @@ async def send_waiting_alerts(notifier: Notifier) -> None:
 
 
 def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
-    """Read the last alert about each open incident if this alert was only printed. The keys are fingerprints.
+    """For each open incident, read the last alert if it was only printed. The keys are the incidents' fingerprints.
 
     Return an empty mapping if alerts can still only be printed, or if the warehouse cannot be read.
     """
@@ -259,7 +259,7 @@ def _read_printed_alerts(notifier: Notifier) -> Mapping[str, Alert]:
 
 
 def _read_refused_alerts(notifier: Notifier) -> Mapping[str, Alert]:
-    """Read the last alert about each incident if every delivery path refused this alert. The keys are fingerprints.
+    """For each incident, read the last alert if every delivery path refused it. The keys are fingerprints.
 
     The alert that reports the refusals is itself included only if no other alert was refused, and if its incident
     is still open. If this alert is then delivered, Lookout knows that messages can be sent again. Return an empty

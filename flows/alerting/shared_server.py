@@ -49,7 +49,7 @@ AWAY_S: Final = 60.0
 """If the server does not answer, Lookout waits this many seconds before the next request to the server."""
 POLL_S: Final = 0.5
 SENT_ELSEWHERE: Final = "sent by another machine"
-"""The start of a receipt's field ``detail`` if another machine has sent the message."""
+"""If another machine has sent the message, the field ``detail`` of the receipt starts with this text."""
 OWN_KINDS: Final = ABOUT_THE_MONITOR | {IncidentKind.DRILL}
 """Kinds of incidents that concern Lookout on this machine. No other machine reports these incidents."""
 MAX_ROWS: Final = 200
@@ -60,7 +60,7 @@ Faults in older records are reported again.
 MAX_FACTS: Final = 100
 """Maximum number of facts in one variable, because Prefect limits a variable to 5,000 characters."""
 OVER: Final = "over"
-"""The entry in a record's ``facts`` that means that the fault has ended."""
+"""This entry in the ``facts`` of a record means that the fault has ended."""
 _NO_ANSWER: Final = (httpx.HTTPError, TimeoutError, KeyError, ValueError)
 """Errors of a server that does not answer, that refuses the request, or that is not a Prefect server."""
 
@@ -98,8 +98,8 @@ class ReportedFault:
 
     ``opening`` is the first record of the fault. ``newest`` is the last record that another machine wrote, and
     ``at`` is the time of this record by the server's clock. ``is_over`` is true if the end of the fault was
-    reported. ``is_own`` is true if this machine sent one of the messages. ``facts`` are the facts that other
-    machines reported.
+    reported. ``is_own`` is true if this machine sent one of the messages. ``facts`` contains what other machines
+    reported.
     """
 
     opening: SentRecord
@@ -427,7 +427,7 @@ def _select_unreported_part(
 
 
 def _add_sent_record(reported: dict[str, ReportedFault], record: SentRecord, at: datetime, *, is_own: bool) -> None:
-    """Add a record to the reported faults. A record after the end of a fault begins a new fault."""
+    """Add a record to the reported faults. If the fault had already ended, the record begins a new fault."""
     for key, facts in record.facts.items():
         fault = reported.get(key)
         if fault is None or fault.is_over or OVER in facts:
@@ -452,7 +452,7 @@ def _list_reported_facts(alert_item: AlertItem) -> list[str]:
 def _list_open_fault_facts(alert_item: AlertItem) -> list[str]:
     """List the facts in a message about an open fault.
 
-    The facts are the severity, the failed cases, the reasons of the gate's verdict, and a strong increase of a
+    The facts are the severity, the failed cases, the reasons for the gate's verdict, and a strong increase of a
     rate.
     """
     observation = alert_item.observation

@@ -55,7 +55,7 @@ FILE_NAME: Final = "hub-silence"
 
 
 class HubOutage(Record):
-    """The number of consecutive failed polls, since when polls fail, and whether Lookout's owners were notified."""
+    """How many polls in a row have failed, since when, and whether Lookout's owners were notified."""
 
     failures: Annotated[int, Field(ge=0)] = 0
     since: UtcTime | None = None
@@ -97,7 +97,7 @@ class HubOutageStore:
 
 
 SUBJECT: Final = "deploy-watch"
-"""The name that alerts about polling show instead of a target's name.
+"""In alerts about polling, this name is shown instead of a target's name.
 
 Because of this name, the runs of targets do not resolve these alerts.
 """

@@ -17,7 +17,7 @@ from monitors.github.api import GitHubRetryPolicy, open_github_api
 from monitors.github.deployments import Deployment, find_newest_success
 
 GITHUB_TIMEOUT_S: Final = 20.0
-"""Timeout of one poll in seconds. The next poll starts a minute later."""
+"""Timeout of one poll in seconds. It is shorter than the minute between two polls."""
 
 
 def select_triggers_polled_at_github(config: Config) -> dict[str, TriggerSettings]:

@@ -47,7 +47,7 @@ _ID: Final = "~"
 SAME_DEPLOYMENT: Final = timedelta(days=1)
 """Maximum time between two reports of one deploy if their deployment IDs have different forms."""
 NOT_FOR_US_PREFIX: Final = "not for us"
-"""The start of the webhook receiver's response to a valid delivery that starts no run. Drills check for it."""
+"""The receiver's response to a valid delivery that starts no run begins with this text. Drills check this."""
 
 log = logging.getLogger(__name__)
 

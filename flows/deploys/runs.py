@@ -80,7 +80,7 @@ class StartReport(NamedTuple):
 def build_run_idempotency_key(deploy: ReportedDeploy, attempt: int = 1, *, tag: str = PREFECT_TAG) -> str:
     """Build the idempotency key of a deploy's run.
 
-    The parts of the key are separated by slashes and contain no slash. Therefore each run has its own key.
+    The parts of the key are separated by slashes and contain no slash. Therefore two runs never have the same key.
     """
     key = f"{tag}-deploy/{deploy.event.target}/{deploy.event.commit}"
     again = f"/attempt {attempt}" if attempt > 1 else ""
@@ -112,7 +112,7 @@ async def ensure_verification_run(
 
 @contextmanager
 def convert_prefect_errors(deployment: str) -> Generator[None]:
-    """Convert errors of Prefect's client to `RunNotMade`. ``deployment`` is the deployment named in the errors."""
+    """Convert errors of Prefect's client to `RunNotMade`. The new errors name ``deployment``."""
     try:
         yield
     except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:

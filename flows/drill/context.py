@@ -25,7 +25,10 @@ DRILL_FOLDER: Final = "drill"
 
 
 class StationFailed(MonitorError):
-    """Raised if a station of the drill fails. ``to_do`` says how to fix the fault, if possible with a command."""
+    """Raised if a station (one check of the drill) fails.
+
+    ``to_do`` says how to fix the fault, if possible with a command.
+    """
 
     def __init__(self, finding: str, to_do: str) -> None:
         super().__init__(finding)

@@ -56,7 +56,7 @@ Station = Callable[[], Awaitable[str]]
 class Course:
     """Runs one drill. ``on_station`` is called with the result of each station.
 
-    ``before`` are the results of the stations that ran earlier in this drill.
+    ``before`` contains the results of the stations that ran earlier in this drill.
     """
 
     def __init__(self, drill: DrillContext, on_station: OnStation, before: Sequence[StationResult] = ()) -> None:

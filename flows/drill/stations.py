@@ -45,7 +45,7 @@ A run of 500 cases stores about 100 MB of screenshots, and DuckDB needs space fo
 """
 PROBE_BYTES: Final = 1_000_000
 MAX_CLOCK_OFFSET_S: Final = 300.0
-"""Maximum difference between the clocks in seconds.
+"""Maximum difference between this machine's clock and Slack's clock, in seconds.
 
 Webhook signatures and Slack signatures are valid for this time.
 """

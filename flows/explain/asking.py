@@ -1,4 +1,4 @@
-"""Asks cases again at a target, or at an earlier build of the target, and grades the answers by rules.
+"""Asks cases again at a target, or at an earlier build of the target, and grades the answers with rules.
 
 Each question uses a new session. The results do not change the verdict of a run. No screenshots are stored.
 """

@@ -218,7 +218,7 @@ class BuildBisection:
     """Searches ``builds`` for the first build that fails ``cases``, with at most ``budget`` questions.
 
     ``cases`` are sorted with the most severe case first. ``answers`` stores the answers. ``ask`` asks a case at a
-    build. ``on_answer`` is called with each answer, and with the answer's result of `FailingCase.classify_failure`.
+    build. ``on_answer`` is called with each answer, and with what `FailingCase.classify_failure` returns for it.
     """
 
     target: str

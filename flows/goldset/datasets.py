@@ -34,7 +34,7 @@ OnProgress = Callable[[int], None]
 
 BATCH_SIZE: Final = 100
 TRACES_AT_ONCE: Final = 8
-"""Maximum number of traces that are read in parallel. Reading a missing trace is slow."""
+"""Maximum number of traces that are read in parallel. This saves time, because reading a missing trace is slow."""
 
 
 class ComparedDataset(NamedTuple):

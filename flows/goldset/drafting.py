@@ -249,7 +249,7 @@ more.
 """
 
 TOKENS_PER_TRANSLATION: Final = 400
-"""Maximum number of tokens for a translation. Devanagari needs about three times the tokens of English."""
+"""Maximum number of tokens for a translation. Devanagari needs about three times as many tokens as English."""
 
 _TRANSLATION_LAYOUT: Final = """\
 The number of this task is {nonce}.

@@ -46,7 +46,7 @@ from monitors.records.runs import MutantCount, MutationScores
 from monitors.stats.intervals import compute_wilson_interval
 
 _FIXED_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""The time of generated replies. Graders do not read the time."""
+"""The timestamp of generated replies. Its value does not matter, because graders do not read it."""
 
 
 class GradedMutant(Record):
@@ -115,7 +115,7 @@ def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str
 
     Up to three invented replies are graded: an unrelated reply, the gold's figures alone, and the gold without its
     yes or no. For each reply, only some reasons of the graders count. For example, the unrelated reply can be
-    wrong. Therefore, only the reasons in `_WORD_FOR_WORD` count for it.
+    wrong, so only the reasons in `_WORD_FOR_WORD` count for this reply.
     """
     left_open = _list_abstention_reasons(case, _UNRELATED_REPLY, panel) & _WORD_FOR_WORD
     opened = _OPENER.match(case.gold)
@@ -131,7 +131,7 @@ def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str
 
 
 _MIN_SENTENCE_WORDS: Final = 3
-"""Minimum number of words after the yes or no of a gold. A shorter text is not graded as a separate reply.
+"""Minimum number of words after a gold's yes or no, so that these words are graded as a separate reply.
 
 For example, "online" in the gold "Yes, online" is too short.
 """
@@ -236,7 +236,7 @@ class SuiteReach(Record):
         return self.by_rules / self.golds if self.golds else 1.0
 
     def explain_coverage_shortfall(self, floor: float) -> str:
-        """Explain that a run without a judge may not reach the coverage ``floor``.
+        """Return a sentence which says that a run without a judge may not reach the coverage ``floor``.
 
         Return an empty string if the run can reach ``floor``.
         """
@@ -255,7 +255,7 @@ MAX_REACH_CASES: Final = 200
 def count_cases_rules_can_grade(
     cases: Sequence[GoldCase], panel: Sequence[Grader], *, max_cases: int | None = None
 ) -> SuiteReach:
-    """Count the cases for which rules can grade any reply.
+    """Count the cases whose replies rules can grade, whatever the words of the reply.
 
     If the suite has more than ``max_cases`` cases, only about ``max_cases`` cases are tried, spread evenly.
     """
@@ -292,7 +292,7 @@ def can_rules_grade_any_reply(case: GoldCase, panel: Sequence[Grader]) -> bool:
 MAX_CONTRADICTIONS: Final = 2
 """Maximum number of contradictions that are tried for each gold.
 
-The first contradictions change a value, or change yes to no.
+Those that change a value, or change yes to no, are tried first.
 """
 
 
@@ -330,7 +330,7 @@ class MutationOutcome(Record):
 
 
 def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
-    """Explain why the graders fail the gold of ``case`` as a reply. Return an empty string if they do not fail it.
+    """Explain why the graders fail the gold of ``case`` as a reply, or return an empty string if they do not.
 
     If the case expects a refusal, the gold is not graded, because it is not a reply.
     """

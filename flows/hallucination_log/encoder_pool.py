@@ -27,10 +27,10 @@ MODULE: Final = "flows.hallucination_log.encoder_pool"
 MIN_BATCHES_FOR_WORKERS: Final = 8
 """The number of batches (about 30 MB) that this process encodes before workers start.
 
-Most polls read less, and the start of a worker takes a second.
+Workers start late, because most polls read less and a worker takes a second to start.
 """
 MAX_WORKERS: Final = 8
-"""Maximum number of worker processes. Each worker needs about 80 MB of memory."""
+"""Maximum number of worker processes. It is limited, because each worker needs about 80 MB of memory."""
 
 
 class EncoderPool:

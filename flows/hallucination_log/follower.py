@@ -54,7 +54,7 @@ from warehouse.queries.incidents import find_last_run_with_alert
 from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_log_entries_awaiting_alert
 
 LOAD_WAIT_S: Final = 30.0
-"""Maximum wait for the warehouse's lock in seconds. Loading a whole nightly run takes several seconds."""
+"""Maximum wait for the warehouse's lock, in seconds. Loading a nightly run holds the lock for several seconds."""
 
 
 LOST_PLACE_TEXT: Final = "the read position in the log may be lost, so Lookout does not follow the log"
@@ -66,7 +66,7 @@ class LogRead(Record):
     entries: int = 0
     history: int = 0
     aside: tuple[QuarantinedLine, ...] = ()
-    """The first invalid lines, which were skipped. ``aside_count`` is the number of all invalid lines."""
+    """The first few skipped invalid lines. ``aside_count`` is the number of all skipped invalid lines."""
     aside_count: int = 0
     issues: tuple[LogWarning, ...] = ()
 
@@ -106,7 +106,7 @@ class LogReader:
         """Store the end of the log as the first read position, unless a position is already stored.
 
         Entries before this position cause no alerts. Raises `SourceUnavailable` or `WarehouseError` if the position
-        cannot be stored. The first poll then stores the position.
+        cannot be stored. In this case, the first poll stores the position.
         """
         with hold_job_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
@@ -136,9 +136,9 @@ MAX_ENTRIES_PER_MESSAGE: Final = 500
 The message shows only the first few of these entries, and their total number.
 """
 NORM_DAYS: Final = 30
-"""The usual pauses between entries are computed from the entries of this number of days.
+"""The number of days whose entries are used to compute the usual pauses between entries.
 
-The pauses include nights and weekends.
+Pauses at night and at weekends are included.
 """
 MAX_TRIES: Final = 3
 RETRY_AFTER_S: Final = 5.0
@@ -391,7 +391,10 @@ def select_targets_to_follow(config: Config, target: str | None) -> tuple[str, .
 
 
 def build_log_place(settings: HallucinationLogSettings, probe: ProbeSettings) -> LogPlace:
-    """Build the reader of a local or remote log. ``probe`` decides if a remote log may have a private address."""
+    """Build the reader of a local or remote log.
+
+    The settings in ``probe`` decide if a remote log may have a private address.
+    """
     if settings.is_remote:
         return build_remote_log(
             settings.at,
@@ -416,7 +419,7 @@ UNREADABLE: Final = "Unreadable"
 
 
 def select_poll_state_name(polls: Sequence[LogPoll]) -> str:
-    """Select the name of the flow's state: the first applicable name of Unreadable, Notified and Quiet."""
+    """Select the name of the flow's state: the first of Unreadable, Notified and Quiet that applies."""
     if any(poll.unreadable for poll in polls):
         return UNREADABLE
     return "Notified" if any(poll.alerts for poll in polls) else "Quiet"

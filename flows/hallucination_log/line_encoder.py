@@ -23,7 +23,7 @@ from warehouse.journal.segments import EncodedRows, encode_rows
 
 _BLOCKED_REPLY: Final = BlockedReply.__pydantic_serializer__
 MAX_ASIDE_SHOWN: Final = 10
-"""Maximum number of invalid lines in a result. All invalid lines are counted."""
+"""Maximum number of invalid lines that a result contains. The result's count includes all of them."""
 
 
 class LineSettings(Record):

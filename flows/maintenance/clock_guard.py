@@ -20,7 +20,7 @@ from monitors.storage import write_atomically
 CLOCK_AHEAD: Final = "ClockAhead"
 NOTE_FILE: Final = "clock.json"
 MAX_GAIN: Final = timedelta(hours=1)
-"""Maximum time by which the clock may advance more than the uptime. All retention times are far longer."""
+"""Maximum time by which the clock may advance more than the uptime. It is far shorter than all retention times."""
 MAX_UNSEEN_GAIN: Final = timedelta(hours=48)
 """Time that the clock may advance between two maintenance runs if their uptimes cannot be compared.
 

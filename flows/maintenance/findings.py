@@ -75,7 +75,7 @@ class WarehouseHealth(StrEnum):
 class Upkeep:
     """The results of all stages of the maintenance. A result is ``None`` if the stage did not run or failed.
 
-    ``faults`` are the faults that are reported to people.
+    ``faults`` contains the faults to report to people.
     """
 
     loaded: LoadReport | None = None

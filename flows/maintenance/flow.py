@@ -53,7 +53,7 @@ from warehouse.database.store import Store
 from warehouse.queries.incidents import list_removed_targets_with_incidents
 
 SUBJECT: Final = WAREHOUSE
-"""The name that alerts about the warehouse show instead of a target's name."""
+"""In alerts about the warehouse, this name is shown instead of a target's name."""
 
 REMOVED_AFTER: Final = timedelta(days=1)
 

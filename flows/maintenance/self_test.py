@@ -160,7 +160,7 @@ async def _test_delivery_path(
 
 
 async def _test_heartbeat(environment: Mapping[str, str], target: str, run_id: str) -> PathOutcome:
-    """Send a start ping to the heartbeat. Without an end ping, the heartbeat service does not count a run."""
+    """Send a start ping to the heartbeat. The service does not count this as a run, because no end ping follows."""
     beat = build_heartbeat_from_environment(environment, target)
     if not beat.is_configured:
         detail = (

@@ -71,7 +71,7 @@ USEFULNESS_METRIC: Final = "usefulness of live reports"
 MAX_KINDS: Final = 3
 """Maximum number of failure kinds in a drift alert."""
 CENSUS_FAILURE_KINDS: Final = frozenset(kind.failure_kind for kind in CensusKind if kind.failure_kind is not None)
-"""Failure kinds that rules check in every conversation. Alerts about the sample exclude these kinds."""
+"""Failure kinds that rules check in every conversation. Therefore alerts about the sample exclude them."""
 RULE_FAILURE_KINDS: Final = frozenset(
     {
         FailureKind.PII_DISCLOSURE,
@@ -263,7 +263,7 @@ def _decide_census_severity(kind: CensusKind, severity: Severity) -> CensusSever
 
 
 def format_drift_recovery(report: NightlyReport) -> str:
-    """Format the message that the failure rate is normal again.
+    """Format the message which says that the failure rate is normal again.
 
     Return an empty string if this run does not show that the rate is normal again.
     """
@@ -274,7 +274,7 @@ def format_drift_recovery(report: NightlyReport) -> str:
 
 
 def build_unreliable_judge_observations(text: str, context: ObservationContext) -> Iterator[Observation]:
-    """Yield an observation that the judge graded known answers incorrectly. Yield nothing if ``text`` is empty."""
+    """Yield an observation if the judge graded known answers incorrectly. Yield nothing if ``text`` is empty."""
     if text:
         yield build_void_judge_observation(context, detail=text)
 
@@ -299,7 +299,10 @@ def find_judge_faults(judging: Judging) -> Iterator[Fault]:
 
 
 def find_nightly_faults(report: NightlyReport) -> tuple[Fault, ...]:
-    """Find the faults in reading the sources and in judging. Each kind of fault occurs at most once."""
+    """Find the faults that occurred while sources were read or replies were judged.
+
+    Each kind of fault occurs at most once.
+    """
     faults: list[Fault] = []
     if report.interrupted:
         faults.append(

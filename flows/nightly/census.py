@@ -42,10 +42,10 @@ CHUNK_SIZE: Final = 500
 MIN_CHUNKS_FOR_WORKERS: Final = 8
 """The number of chunks that this process classifies before workers start.
 
-Most nightly runs have fewer chunks, and the start of a worker takes a second.
+Workers start late, because most nightly runs have fewer chunks and a worker takes a second to start.
 """
 MAX_WORKERS: Final = 8
-"""Maximum number of worker processes. Each worker needs about 60 MB of memory."""
+"""Maximum number of worker processes. It is limited, because each worker needs about 60 MB of memory."""
 MIN_CITING_SHARE: Final = 0.1
 """A log counts as a log with citations if more than this share of its conversations contain citations.
 
@@ -59,7 +59,7 @@ ConversationsJson = Sequence[bytes]
 
 
 class CensusPool:
-    """Classifies conversations by rules, with one worker process for each core.
+    """Classifies conversations with rules, in one worker process for each core.
 
     Use each pool in an ``aclosing`` block, which ends the workers. The results have the same order as the
     conversations.
@@ -163,9 +163,9 @@ class _Worker:
 MAX_EXAMPLE_CHARACTERS: Final = 1_000
 """Maximum number of characters of a question or reply in an example. A message may shorten the example further."""
 MAX_EXAMPLES_PER_KIND: Final = 3
-"""Maximum number of candidates for the example of a failure kind.
+"""Maximum number of conversations that are stored as possible examples of a failure kind.
 
-Several candidates are needed, because a newer version of a conversation removes the earlier version.
+Several are stored, because an example is removed if a newer version of its conversation is read.
 """
 
 
@@ -175,7 +175,7 @@ class Census(NamedTuple):
     rates: tuple[CensusRate, ...] = ()
     examples: tuple[CensusExample, ...] = ()
     citing: Mapping[str, bool] = MappingProxyType({})
-    """Maps each source to whether its conversations show citations. Empty if this run does not grade citations."""
+    """Whether each source's conversations contain citations. Empty if this run does not grade citations."""
 
 
 class TakenConversation(NamedTuple):
@@ -213,7 +213,7 @@ class SourceCensus:
         self._strata, self._graded, self._found, self._cites = (array("B") for _ in range(4))
         self._question_counts = tuple(array("I") for _ in QuestionTally._fields)
         self.examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
-        """The first conversations with each failure kind."""
+        """For each failure kind, the first few conversations with this kind."""
 
     def record(self, conversation: Conversation, offer: IntakeDecision, verdict: CensusResult) -> None:
         """Record the result of a conversation.
@@ -258,7 +258,7 @@ class SourceCensus:
         return QuestionTally(*map(sum, self._question_counts))
 
     def _withdraw_earlier_version(self, key: str) -> None:
-        """Remove the earlier version of a conversation from the samples and the examples."""
+        """Remove a conversation's earlier version from samples and examples, because a newer one replaces it."""
         place = self.intake.find_arrival_position(key)
         self.candidates.withdraw(self._names[self._strata[place]], key)
         for kind, hits in self.examples.items():

@@ -1,4 +1,4 @@
-"""A worker process of the census, which classifies conversations by rules. One worker runs on each core.
+"""A worker process of the census, which classifies conversations with rules. One worker runs on each core.
 
 The command is `python -m flows.nightly.census_worker`. The first line of the standard input contains the settings.
 Groups of conversations follow: a line with the number of conversations, and one line for each conversation. The

@@ -87,7 +87,7 @@ class NightlyContext:
 
     @property
     def seed(self) -> Seed:
-        """The random seed of the sample. It depends on the target and the day."""
+        """The random seed of the sample. The seed depends only on the target and the day."""
         return Seed(target=self.target, day=self.due_at.date())
 
 

@@ -58,9 +58,9 @@ from monitors.stats.stratified import (
 )
 
 RULES: Final = "rules"
-"""The name of the rules in the string that identifies the graders of a nightly run."""
+"""The word that stands for the rules in the string that identifies the graders of a nightly run."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
-"""This long after a drift alert, the changed rate becomes the reference for later nightly runs."""
+"""Time after a drift alert at which the changed rate becomes the reference for later nightly runs."""
 NEW_REFERENCE_REASON: Final = (
     "the changed rate has lasted for a week, so Lookout now compares with the changed rate"
 )
@@ -113,8 +113,8 @@ class NightlyEstimates:
 
     ``why_unchecked`` is the reason why facts were not checked. ``confusion`` compares the judge's verdicts with
     human verdicts. ``disclosing`` has two numbers: the conversations that disclose personal data, and all
-    conversations. ``failing`` is the share of all conversations that fail by rules alone; the rate of any failure
-    is at least this share.
+    conversations. ``failing`` is the share of conversations that certainly failed, according to the census; the
+    rate of any failure is at least this share.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class NightlyEstimates:
     def count_rule_failures_by_stratum(
         self, except_kinds: AbstractSet[FailureKind] = frozenset()
     ) -> tuple[GradedStratum, ...]:
-        """Count, in each stratum, the conversations that rules failed. Failures of ``except_kinds`` do not count.
+        """Count, in each stratum, the conversations in which rules found a failure not in ``except_kinds``.
 
         Rules check these kinds in every conversation, and each of these kinds has its own exact rate. Therefore a
         burst of such failures must not also count as drift.
@@ -279,11 +279,11 @@ class NightlyEstimates:
     def _estimate_rate(
         self, fails: Fails, would_wrong_fact_count: Fails, counted: RateEstimate | None = None
     ) -> Rate:
-        """Estimate the rate of conversations that fail by rules or have a wrong fact.
+        """Estimate the rate of conversations with a failure found by rules or with a wrong fact.
 
         ``fails`` returns whether a reply has the failure. ``would_wrong_fact_count`` returns whether a wrong fact
-        in a reply would be this failure. ``counted`` is the exact rate of failures by rules, if they were counted
-        in every conversation.
+        in a reply would be this failure. ``counted`` is the exact rate of failures found by rules, if they were
+        counted in every conversation.
         """
         results = list(self._assess_sample(fails, would_wrong_fact_count))
         by_rule = counted or estimate_failure_rate(
@@ -318,8 +318,8 @@ class NightlyEstimates:
     ) -> list[tuple[float, RateEstimate]]:
         """Estimate the rate of wrong facts separately for facts checked by gold and facts checked by the judge.
 
-        For each checker with a known rate, return a pair: its share of all conversations, and the rate in this
-        share. ``rest`` is the share of conversations that rules did not fail.
+        For each checker with a known rate, return a pair: the share of all conversations that are assigned to it,
+        and the rate in this share. ``rest`` is the share of conversations that rules did not fail.
         """
         last = FactChecker.JUDGE if any(result.by is FactChecker.JUDGE for result in passed) else FactChecker.GOLD
         placed = [result._replace(by=last) if result.by is FactChecker.NOBODY else result for result in passed]
@@ -421,7 +421,7 @@ def _assess_conversation(
     would_wrong_fact_count: Fails,
     kind: FailureKind | None = None,
 ) -> _ConversationResult:
-    """Return whether a conversation failed by rules or by a check of its facts.
+    """Return whether rules or a check of the facts found a failure in a conversation.
 
     ``fails`` returns whether a reply has the failure. ``would_wrong_fact_count`` returns whether a wrong fact in a
     reply would be this failure. With ``kind``, only rules that find this kind count.
@@ -523,7 +523,7 @@ def update_drift(
 VERDICT_TOKENS: Final = 300
 """The assumed number of tokens of a verdict: a long one with two quotes and a reason."""
 MIN_CALLS: Final = 20
-"""Minimum number of judge calls in earlier nightly runs that is enough to compute the cost of one call.
+"""The cost of a judge call is computed from earlier nightly runs if they made at least this many calls.
 
 With fewer calls, the cost is estimated from the length of the prompts and replies.
 """

@@ -26,7 +26,7 @@ MAX_FAILURES_IN_A_ROW: Final = 3
 
 
 class FeedbackReport(NamedTuple):
-    """The number of conversations that got scores, and the first error of each source."""
+    """The number of conversations whose scores were written, and the first error of each source."""
 
     conversations: int
     errors: tuple[str, ...]
@@ -103,7 +103,7 @@ def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> t
 def _build_usefulness_scores(assessments: Sequence[Assessment]) -> Iterator[Score]:
     """Yield the scores of the reply with the lowest rating in a conversation.
 
-    The first score is the rating. A score of 1 or 0 for each criterion of the rating follows. Yield nothing if no
+    The rating comes first, followed by a score of 1 or 0 for each criterion of the rating. Yield nothing if no
     reply is rated.
     """
     rated = [(grade.rubric, grade) for a in assessments if (grade := find_rating_grade(a)) and grade.rubric]

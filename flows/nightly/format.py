@@ -25,7 +25,7 @@ class IntakeSummary(Protocol):
 
     @property
     def issues(self) -> Sequence[SourceWarning]:
-        """The first warnings. Warnings about a whole source come before warnings about an item."""
+        """The first few warnings. Warnings about a whole source come before warnings about an item."""
         ...
 
     @property

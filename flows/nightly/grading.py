@@ -54,7 +54,7 @@ from monitors.records.triage import Issue, TriageReference, TriageTask
 
 NO_GOLD: Final = "(live traffic: there is no gold)"
 EMPTY_MESSAGE: Final = "(nothing)"
-"""Replaces a message without text, because a case must have a question."""
+"""The text that replaces an empty message, because a case must have a question."""
 TRAFFIC: Final = "traffic"
 MAX_ID_LENGTH: Final = 160
 _UNSEEN: Final = UnseenCitations()
@@ -83,7 +83,7 @@ class GradedTurn(Record):
 
 
 class TrafficGrader:
-    """Grades replies by rules: disclosures, leaked errors, citations and language.
+    """Grades replies with rules: disclosures, leaked errors, citations and language.
 
     If the question of a user is in ``gold_cases``, ``gold_panel`` grades the reply as in a verification run, with
     the severity of the case.
@@ -208,7 +208,7 @@ def build_turn_id(conversation_id: str, number: int) -> Identifier:
 def _build_issue_case(
     case_id: Identifier, questions: Sequence[str], severity: Severity, cluster: str | None
 ) -> GoldCase:
-    """From an issue that a real user gave to an agent, build a case without a reference.
+    """Build a case without a reference from an issue that a real user gave to an agent.
 
     The first line of the issue is its title.
     """
@@ -423,7 +423,7 @@ def _build_request_id(turn: GradedTurn) -> str:
 def _add_grade_to_turn(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     """Add a grade to a reply, remove the grades that it replaces, and assess the reply again.
 
-    A trivial answer fails by rule even if the judge passes it.
+    A trivial answer fails even if the judge passes it.
     """
     case, exchange = turn.result.case, turn.exchange
     grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced_by(grade, added))

@@ -19,7 +19,7 @@ from monitors.sources.sampling.sample import Candidates
 from monitors.sources.traffic.source import TrafficSource
 
 MAX_WARNINGS: Final = 20
-"""Maximum number of warnings that a nightly run stores as text. All warnings are counted."""
+"""Maximum number of warnings that a nightly run stores as text. The count includes all warnings."""
 
 
 # This class collects the fields of NightlyIntake while the sources are read.
@@ -34,7 +34,7 @@ class NightlyRead:
     known: int = 0
     repeated: int = 0
     issues: list[SourceWarning] = field(default_factory=list[SourceWarning])
-    """The first warnings. Warnings about a whole source come before warnings about an item."""
+    """The first few warnings. Warnings about a whole source come before warnings about an item."""
     issue_count: int = 0
     unusable: Counter[UnusableReason] = field(default_factory=Counter[UnusableReason])
     watermarks: list[Watermark] = field(default_factory=list[Watermark])
@@ -102,10 +102,10 @@ class SourceRead:
 
 
 def _select_first_warnings(issues: Sequence[SourceWarning]) -> list[SourceWarning]:
-    """Select the first warnings.
+    """Select the warnings to store: the first `MAX_WARNINGS` in this order.
 
-    Warnings about whole sources come first, then warnings about items that should be conversations, then warnings
-    about items without a conversation.
+    First warnings about whole sources, then warnings about items that should be conversations, then warnings about
+    items without a conversation.
     """
     return sorted(
         issues,

@@ -155,7 +155,7 @@ class NightlyRun:
         return plan_nightly(sampled.strata, wanted, grading, self._context.effective_sampling)
 
     def _estimate_rates_by_rules(self, read: NightlyRead, sampled: Sample) -> NightlyEstimates:
-        """Grade a sample by rules and build the estimates of this sample, without storing anything."""
+        """Grade a sample with rules, and build the estimates from it, without storing anything."""
         assessments: dict[str, list[Assessment]] = {}
         census = self._build_census(read)
         unseen = [read.tallies[name].intake for name, cites in census.citing.items() if not cites]
@@ -219,7 +219,7 @@ class NightlyRun:
         )
 
     def _sample_and_grade_by_rules(self, read: NightlyRead) -> NightlyState:
-        """Draw the sample, grade the sample by rules, and store the state."""
+        """Draw the sample, grade it with rules, and store the state."""
         context, sample = self._context, self._draw_sample(read)
         census = self._build_census(read)
         unseen = [read.tallies[name].intake for name, cites in census.citing.items() if not cites]

@@ -20,7 +20,7 @@ from monitors.graders.panel import build_rule_panel
 from warehouse.queries.repeatability import RepeatScope, hash_graders_and_settings
 
 COUNTED_FOR: Final = timedelta(days=90)
-"""Maximum age of a stored repeat that counts. The application has probably changed since an older repeat."""
+"""Repeats that are older than this do not count, because the application has probably changed since then."""
 
 
 @dataclass(frozen=True)

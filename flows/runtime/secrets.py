@@ -35,7 +35,7 @@ def load_pseudonym_key() -> bytes:
 
 
 def generate_random_key() -> bytes:
-    """Generate a random key that is never stored. Each nightly run then uses different pseudonyms."""
+    """Generate a random key that is never stored, so that each nightly run uses different pseudonyms."""
     return os.urandom(32)
 
 

@@ -164,7 +164,7 @@ async def hold_target_exclusively(target: str, tag: str, write_line: Callable[[s
     Wait while another run, on any machine, asks this target.
 
     ``tag`` separates installations. If the server does not answer, the run continues without waiting, because a
-    verification must not depend on it. A run that a person starts with a command does not wait.
+    verification must not depend on the server. A run that a person starts with a command does not wait.
     """
     if not deployment.id:
         yield

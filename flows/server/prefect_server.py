@@ -31,7 +31,7 @@ HEALTH_TIMEOUT_S = 10.0
 """Timeout for an answer of the server in seconds.
 
 A server on an overloaded machine answers late. If no server runs, there is no wait, because the connection is
-refused at once.
+refused immediately.
 """
 
 FIRST_PORT = 4200

@@ -64,7 +64,7 @@ WATCHED_FLOWS: Final = (
     *("verify-deploy", "digest", "load-warehouse", "grade-traffic", "follow-log", "watch-deploys"),
     *("fire-drill", "measure-repeatability"),
 )
-"""The flows whose runs the automations watch. A shared server may also have flows of other programs."""
+"""The flows whose runs the automations watch. A shared server may also run flows of other programs."""
 WATCHERS: Final = (FOLLOW_LOG, WATCH_DEPLOYS)
 NOT_STARTED_MESSAGES: Final = (
     "Flow run encountered an exception: ConfigError*",
@@ -176,7 +176,7 @@ def build_missing_run_automation(expectation: Expectation, block: UUID, channel:
 
 
 def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
-    """Build the automation that sends a message for every crashed run, because the run's process is gone.
+    """Build the automation that sends a message about a crashed run, because the run's process is gone.
 
     Prefect also marks a run as Crashed if the run was stopped with Ctrl-C, or with SIGTERM at a shutdown. The text
     of the message then says that the run was stopped.
@@ -202,9 +202,9 @@ def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | N
 def build_unstarted_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
     """Build the automation that sends a message for a run that could not start, for example on a wrong parameter.
 
-    Such a run may have no configuration, and then cannot send an alert itself. If it can, people get a second
-    message. Runs of the watcher's flows are excluded, because the watcher starts these flows again and again. Their
-    failures are reported only if no run completes for a long time.
+    Such a run may have no configuration, and then cannot send an alert itself. If the run can send an alert itself,
+    people get two messages. Runs of the watcher's flows are excluded, because the watcher starts these flows again
+    and again. Their failures are reported only if no run completes for a long time.
     """
     text = (
         '("🛠️ Lookout itself has a fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not start, '
@@ -343,7 +343,7 @@ async def _reconcile_automations(
 MAX_LONG_RUNS: Final = 4
 """Maximum number of concurrent long runs, besides the watcher's runs.
 
-The browser of a verification run takes about half a gigabyte of memory.
+It is low, because the browser of a verification run takes about half a gigabyte of memory.
 """
 
 

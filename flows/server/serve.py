@@ -111,7 +111,7 @@ async def run_runner(
 
 
 async def _send_alerts_again_at_start(config: Config) -> None:
-    """Send again the alerts that were only printed so far, if there is now a delivery path to people."""
+    """Resend the alerts that were only printed so far, if alerts can now be delivered to people."""
     try:
         for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
             await send_undelivered_alerts_again(build_notifier_without_run(config, target, Capability.UP))

@@ -282,7 +282,7 @@ def _format_detail_with_cause(run: LiveRun, cause: str, detail: str) -> str:
 
 
 def _explain_missing_answers_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
-    """Return whether a change of lookout.toml probably caused the missing answers, and an explanation.
+    """Return whether a change in lookout.toml probably caused the missing answers, and an explanation.
 
     A change is the probable cause if the target's settings differ from those of the last run with answers.
     """
@@ -404,8 +404,8 @@ EARLIER_WORDS: Final = {
 def describe_notifications(notifier: Notifier, observations: Sequence[Observation], since: datetime) -> str:
     """Describe which alerts were sent, for example ``1 new, sent now; 2 already known``.
 
-    Messages of earlier runs are included if they still wait or were sent now. ``since`` is the start of the run. If
-    the warehouse cannot be read, the text says so.
+    Messages of earlier runs are included if they still wait or were sent during this run. ``since`` is the start of
+    the run. If the warehouse cannot be read, the text says so.
     """
     try:
         messages = list_run_messages(notifier.store, notifier.run_id)

@@ -59,7 +59,7 @@ async def prepare_run(
 
 
 async def _notify_of_failed_preparation(request: VerifyRequest, error: Exception) -> None:
-    """Send an alert that a run could not start."""
+    """Send an alert which says that a run could not start."""
     try:
         config = load_request_config(request)
     except ConfigError:

@@ -28,7 +28,7 @@ from monitors.records.runs import RunExperiment, RunReport
 OPEN_TIMEOUT_S: Final = 120.0
 """Timeout for loading the dataset and opening the experiment, in seconds from the start of the run."""
 WRITE_TIMEOUT_S: Final = 600.0
-"""Timeout for writing all rows, in seconds. 500 rows with 5 scores need 3,000 requests."""
+"""Timeout for writing all rows, in seconds. It is long, because 500 rows with 5 scores need 3,000 requests."""
 ROWS_PER_BATCH: Final = 50
 """The number of rows that are written together."""
 

@@ -103,7 +103,8 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None
 def find_newer_commit(config: Config, request: VerifyRequest) -> str | None:
     """Return the commit that was reported after the requested commit, or ``None`` if this run can continue.
 
-    If the application reports which commit it serves, this run can continue, because it waits for its commit.
+    If the application reports which commit it serves, this run can continue, because it waits until its own commit
+    is served.
     """
     configured = config.require_target(request.target)
     if request.commit is None or not deployment.id:

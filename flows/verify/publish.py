@@ -24,7 +24,7 @@ MAX_ROWS: Final = 100
 """Maximum number of rows in the table of failures. The file results.json contains all failures."""
 
 STEP_PERCENT: Final = 5.0
-"""Minimum progress between two updates, in percent. Each update takes a request of about 10 ms."""
+"""Minimum progress between two updates, in percent. Updates are rare, because each takes a request of 10 ms."""
 
 
 async def publish_artifacts(

@@ -46,7 +46,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 MAX_UNPACKED: Final = 500
-"""Maximum number of results that are also cached uncompressed. A run reads each result about forty times."""
+"""Maximum number of results that are also cached uncompressed, because a run reads each about forty times."""
 
 
 class PackedResults(Sequence[CaseResult]):

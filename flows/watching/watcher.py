@@ -70,7 +70,7 @@ UNKNOWN_RUN_S: Final = 60.0
 READABLE_TEXT: Final = "Lookout can read the traffic sources again."
 DEPLOYS: Final = "the deployed commits"
 SUBJECT: Final = "watching"
-"""The name that messages about watching show instead of a target's name."""
+"""In messages about watching, this name is shown instead of a target's name."""
 
 LogFilesState = tuple[tuple[str, int, int], ...] | None
 """Name, size, and modification time in nanoseconds of each file of a log. ``None`` if the log cannot be read."""
@@ -86,7 +86,7 @@ class FollowRun(NamedTuple):
 
 @dataclass
 class WatchedLog:
-    """A log, the state of its files at the newest poll, and their state when a run last read the log."""
+    """A log, the state of its files at the newest poll, and their state before a run last read the log."""
 
     follower: LogFollower
     polled_at: datetime | None = None

@@ -49,15 +49,16 @@ from monitors.records.incidents import (
 from monitors.records.operator_actions import Silence
 
 MUTING_KINDS: Final = frozenset({IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE})
-"""Kinds of incidents that mute alerts about the application's quality while an incident of such a kind is open."""
+"""While an incident of one of these kinds is open, it mutes alerts about the application's quality."""
 
 MUTABLE_KINDS: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
 """Kinds of incidents that an outage mutes. An outage does not mute grave failures (`GRAVE_KINDS`)."""
 
 EVENT_KINDS: Final = frozenset({IncidentKind.HALLUCINATION, IncidentKind.DRILL})
-"""Kinds of incidents that are single events. Each sends one alert, but no reminder and no recovery alert.
+"""Kinds of incidents that are single events.
 
-Such incidents are resolved after ``event_open_h``.
+An incident of such a kind sends one alert, but no reminder and no recovery alert. It is resolved after
+``event_open_h``.
 """
 
 
@@ -82,8 +83,8 @@ def decide_alerts(
 ) -> AlertDecision:
     """Return the new and the changed incidents, and the alerts to send.
 
-    - ``previous`` maps fingerprints to incidents. It must contain all unresolved incidents of the target, and every
-      incident with the fingerprint of an observation.
+    - ``previous`` maps fingerprints to incidents. The caller must pass all unresolved incidents of the target, and
+      every incident with the fingerprint of an observation.
     - ``scope`` is ``None`` while the run is not finished. In this case, only incidents of `EVENT_KINDS` can be
       resolved.
     - ``undelivered`` maps fingerprints of open incidents to alerts that were only printed.
@@ -237,8 +238,8 @@ def _choose_reason_for_undelivered_alert(incident: Incident, *, is_refused: bool
 def _place_in_thread_of_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:
     """Add ``incident`` to the thread of its run's first alert about the same kind of incident, if there is one.
 
-    A grave failure, such as a leak of personal data, is added only to the thread of another grave failure. It must
-    not be hidden in a thread about a wrong number.
+    A grave failure, such as a leak of personal data, is added only to the thread of another grave failure.
+    Otherwise, it could be hidden in a thread about a wrong number.
     """
     for first in previous.values():
         if (

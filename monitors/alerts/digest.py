@@ -29,8 +29,8 @@ class Digest(Record):
     - ``incidents`` are the incidents that are open now.
     - ``recovered`` is the number of incidents that were resolved since the last digest.
     - ``note`` is a remark about the nightly run, for example that the budget was used up.
-    - ``unknown`` states in two or three words what the run could not check. If it is not empty, there may be faults
-      even if no incident is open.
+    - ``unknown`` states in two or three words what the run could not check. If ``unknown`` is not empty, there may
+      be faults even if no incident is open.
     """
 
     id: Identifier

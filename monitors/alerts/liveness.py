@@ -33,7 +33,10 @@ MAX_BODY_CHARACTERS: Final = 1_000
 TARGET_PLACEHOLDER: Final = "{target}"
 """Placeholder that a heartbeat's address may contain. Lookout replaces it with the target's name."""
 PING_ID_NAMESPACE: Final = uuid.UUID("8c5f7e0e-6f0b-5f5e-9d0a-4a1a5be6c3d1")
-"""Namespace for ``rid``. It is fixed, because a run must always have the same ``rid``."""
+"""The UUID namespace from which each ``rid`` is computed.
+
+It is fixed, so that a run always has the same ``rid``.
+"""
 
 
 class Beat(StrEnum):
@@ -46,7 +49,10 @@ class Beat(StrEnum):
 
 
 class LastPing(Record):
-    """The newest ping for a target. ``arrived`` is ``None`` if no watchdog is configured."""
+    """The newest ping for a target.
+
+    ``arrived`` states whether the ping arrived, or is ``None`` if no watchdog is configured.
+    """
 
     at: UtcTime
     beat: Beat
@@ -54,7 +60,7 @@ class LastPing(Record):
 
 
 class Heartbeat:
-    """Sends pings to the secret address ``url``. Without an address, it sends no pings.
+    """Sends pings to the secret address ``url``. Without an address, no pings are sent.
 
     ``note`` is called with the result of each ping.
     """

@@ -73,9 +73,9 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
 COMMIT_CHARACTERS: Final = 10
 MAX_ONE_LINE_CHARACTERS: Final = 400
 MAX_QUOTE_CHARACTERS: Final = 90
-"""Maximum length of the question and of the answer in the one-line text, in characters.
+"""Maximum length of the question, and also of the answer, in the one-line text, in characters.
 
-With this length, the question and the answer together fit on a smartwatch.
+With this length, both together fit on a smartwatch.
 """
 MAX_REASON_IN_LINE: Final = 2 * MAX_QUOTE_CHARACTERS
 MAX_BRIEF_CHARACTERS: Final = 50
@@ -89,9 +89,9 @@ MAX_GROUPED_CHARACTERS: Final = 140
 Three excerpts of this length fit on the screen of a phone.
 """
 IN_COMMON_LABEL: Final = "In common:"
-"""The label in a message before the attributes that the failed cases share."""
+"""The label before the part of a message that lists the attributes which the failed cases share."""
 TO_DO_LABEL: Final = "To do"
-"""The label in a message before the advice on what to do."""
+"""The label before the part of a message that says what to do."""
 KINDS_WITH_SCORES: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
 
 CASE_LABELS: Final = ("Asked", "Expected", "Got")

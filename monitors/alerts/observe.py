@@ -31,7 +31,9 @@ from monitors.records.runs import CaseResult, ReasonKind, RunReport
 
 
 def compute_fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
-    """Return the SHA-256 that identifies a fault. It depends on target, kind and ``parts``, such as the case id.
+    """Return the SHA-256 that identifies a fault.
+
+    The fingerprint depends on target, kind and ``parts``, such as the case id.
 
     ``parts`` must not contain the run, the commit or the text of an answer, because the same fault must have the
     same fingerprint in every run.
@@ -53,7 +55,7 @@ class ObservationContext(Record):
     account_patterns: tuple[str, ...] = ()
     owner: Capability = Capability.VERIFY
     address: str = ""
-    """The target's configured address (``http://host:port``). It is not a secret."""
+    """The target's configured address (``http://host:port``), which is not a secret."""
 
 
 def build_app_down_observation(at: ObservationContext, *, detail: str, title: str = "") -> Observation:
@@ -70,7 +72,10 @@ def build_failed_deploy_observation(at: ObservationContext, *, detail: str) -> O
 
 
 class FailedCases(Record):
-    """The failed cases for a gate's message, worst first. See `Observation` for the fields."""
+    """The failed cases to show in the message about a failed gate, worst first.
+
+    See `Observation` for the fields.
+    """
 
     examples: tuple[FailedCase, ...] = ()
     others: str = ""
@@ -324,10 +329,11 @@ def select_failed_cases_for_message(
     account_patterns: Sequence[str] = (),
     named_before: Collection[str] = (),
 ) -> FailedCases:
-    """Select the failed cases for a gate's message: some with their texts, all others only with their ids.
+    """Select the failed cases for the message about a failed gate: some with their texts, all others by their ids.
 
     At most ``settings.group_limit`` cases are selected with their texts. Cases that have their own alert are never
-    among them. Cases that are not in ``named_before``, the ids in earlier messages, are selected first.
+    among them. ``named_before`` contains the ids of the cases in earlier messages. All other cases are selected
+    first.
     """
     failures = [
         r for r in results if r.assessment.outcome is CaseOutcome.FAILED and r.assessment.blame is Blame.APP
@@ -377,7 +383,7 @@ def _needs_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
 
 
 DISPUTED: Final = "disputed"
-"""Replaces the failure kind in a fingerprint if the rules pass an answer and a judge fails it."""
+"""Stands in a fingerprint in place of the failure kind, if the rules pass an answer and a judge fails it."""
 
 
 EMPTY_REPORT: Final = "(empty)"

@@ -66,7 +66,7 @@ def build_operator_action(
 def can_become_gold_case(item: AlertItem) -> bool:
     """Return whether a gold case can be drafted from the item.
 
-    The result is true if the item is about an answer and has the question of a real user. It is false for a
+    The result is true if the item is about an answer and has the question of a real user. The result is false for a
     question that a probe asked, because this question is already a gold case.
     """
     observation = item.observation
@@ -144,9 +144,9 @@ def _propose_severity_with_reason(item: AlertItem) -> tuple[Severity, str]:
 
 UNKNOWN_TEXT = "This installation does not know this message. Another installation probably sent it."
 ACTION_FINGERPRINT_CHARACTERS = 12
-"""Number of hexadecimal digits of a fingerprint that an id contains after the id of the action.
+"""Number of digits of the incident's fingerprint that follow the action's id in the id of a label or a silence.
 
-12 digits are 48 bits.
+12 hexadecimal digits are 48 bits.
 """
 
 AccountPatterns = Callable[[str], Sequence[str]]

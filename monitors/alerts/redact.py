@@ -74,7 +74,7 @@ def disable_slack_markup(text: str) -> str:
 
 
 _ADDRESS_MARK: Final = "⟦x⟧"
-"""Placeholder for a configured address while the rest of the text is redacted."""
+"""Stands in for a configured address while the rest of the text is redacted."""
 _PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
 _PLAIN_ID: Final = re.compile(r"[\w@:+.-]+")
 
@@ -112,7 +112,10 @@ class Redaction(NamedTuple):
     text: Redacted
     found: tuple[Disclosure, ...]
     unread: Unread | None = None
-    """The middle part of a text of more than a million characters. It is removed, because it is not checked."""
+    """The middle part of a text of more than a million characters.
+
+    Lookout removes this part, because it is not checked.
+    """
 
 
 def redact(

@@ -21,14 +21,14 @@ GRADED_OUTCOMES = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
 MAX_CLOCK_LEAD: Final = timedelta(minutes=10)
-"""Maximum time after the end of a run at which another run can plausibly have seen a fault.
+"""If a fault was last seen more than this time after the end of a run, the clock was probably set back.
 
-If an incident's ``last_seen_at`` is later, the clock was set back. The run can then still resolve the incident.
+The run can then still resolve the incident.
 """
 
 
 class ResolutionScope(Record):
-    """What one finished run has checked on one target. It decides which incidents the run resolves.
+    """What one finished run has checked on one target, which determines the incidents that the run resolves.
 
     - ``graded`` are the cases that were answered and graded every time.
     - ``passed`` are the graded cases that were correct every time.
@@ -47,7 +47,7 @@ class ResolutionScope(Record):
     """Hashes of the right answers of the cases that passed (`GoldCase.question_and_answer_sha256`)."""
     cleared: frozenset[IncidentKind] = frozenset()
     owner: Capability = Capability.VERIFY
-    """The part of Lookout that ran. It cannot resolve internal faults that another part reported."""
+    """The part of Lookout that ran. This part cannot resolve internal faults that another part reported."""
     text: str | None = None
     """The text of the recovery message, or ``None`` for the usual text."""
     reason: NotifyReason = NotifyReason.RECOVERED
@@ -60,7 +60,7 @@ class ResolutionScope(Record):
         cleared: Collection[IncidentKind] = (),
         reason: NotifyReason = NotifyReason.RECOVERED,
     ) -> ResolutionScope:
-        """Return a scope that resolves only incidents of these ``cases`` and kinds.
+        """Return a scope that resolves only incidents of these ``cases`` and of the kinds in ``cleared``.
 
         ``text`` is the recovery message.
         """
@@ -149,7 +149,7 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
 
 
 ANSWERS_AGAIN: Final = "The application answered the questions of this run."
-"""The reason for a recovery after an outage that Lookout's own settings may have caused."""
+"""The reason in a recovery message after an outage that Lookout's own settings may have caused."""
 LEFT_SUITE: Final = "This case is no longer in the suite, so Lookout cannot check it. The fault may still exist."
 
 TARGET_REMOVED: Final = (

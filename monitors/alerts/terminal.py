@@ -74,7 +74,7 @@ def _build_body_lines(content: Message) -> list[Text]:
 def _format_part(part: MessageSection, number: str) -> list[Text]:
     """Format one failure with its examples.
 
-    ``number`` is the failure's number in the message. It is empty if the message has only one failure.
+    ``number`` is the failure's number in the message, or an empty string if the message has only one failure.
     """
     rows: list[Text] = []
     if number:

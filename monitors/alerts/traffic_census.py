@@ -65,7 +65,10 @@ class CensusCount(NamedTuple):
 
     @property
     def found_ratio(self) -> float:
-        """The share of conversations with the finding, from 0 to 1. It is 0 if no conversation was graded."""
+        """The share of conversations with the finding, from 0 to 1.
+
+        The share is 0 if no conversation was graded.
+        """
         return self.found / self.graded if self.graded else 0.0
 
     def __str__(self) -> str:
@@ -126,7 +129,7 @@ def build_census_observations(
     settings: AlertSettings,
     grades: Mapping[CensusKind, CensusSeverity],
 ) -> Iterator[Observation]:
-    """Yield an observation for each kind that is always a failure and occurred, and for each rate that rose a lot.
+    """Yield observations: for each kind of finding that occurred and is always a failure, or whose rate rose a lot.
 
     ``tonight`` is the census of this nightly run. ``earlier`` are the censuses of earlier nightly runs, oldest
     first.

@@ -149,15 +149,15 @@ class TargetConfig(BaseModel):
             raise ValueError(f"the address of a dataset: {error}") from None
 
     def with_suite(self, suite: Path) -> Self:
-        """Return the target with another suite."""
+        """Return a copy of the target with another suite."""
         return self.model_copy(update={"suite": suite})
 
     def with_probe(self, probe: ProbeSettings) -> Self:
-        """Return the target with other probe settings."""
+        """Return a copy of the target with other probe settings."""
         return self.model_copy(update={"probe": probe})
 
     def with_address_instead_of_space(self, address: str) -> Self:
-        """Return the target with ``address`` instead of its Hugging Face Space."""
+        """Return a copy of the target that has ``address`` instead of a Hugging Face Space."""
         return self.model_copy(update={"url": address, "space": None})
 
     @model_validator(mode="after")
@@ -323,11 +323,11 @@ class Config(BaseModel):
         return None if own is None else own.merge_defaults(self.langsmith)
 
     def with_target(self, name: str, target: TargetConfig) -> Self:
-        """Return the configuration with ``target`` under the name ``name``."""
+        """Return a copy of the configuration that contains ``target`` under the name ``name``."""
         return self.model_copy(update={"targets": {**self.targets, name: target}})
 
     def with_gate_without_github_posts(self, gate: GateSettings) -> Self:
-        """Return the configuration with ``gate``, the gate settings of a CI job.
+        """Return a copy of the configuration for a CI job, whose gate settings are ``gate``.
 
         With this configuration, the run posts nothing to GitHub, because the CI job posts the results.
         """
@@ -335,7 +335,7 @@ class Config(BaseModel):
         return self.model_copy(update={"gate": gate, "github": silent})
 
     def with_main_channel_only(self) -> Self:
-        """Return the configuration without the separate Slack channel for faults of Lookout.
+        """Return a copy of the configuration without the separate Slack channel for faults of Lookout.
 
         The application's channel then gets all alerts.
         """
@@ -407,8 +407,8 @@ def _check_domain_packs(target: TargetConfig, place: str) -> None:
 def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path = RENAMED_KEYS) -> Config:
     """Parse the values of a configuration. Raises `ConfigError` with all wrong keys at once.
 
-    ``source`` is the name of the file, which errors contain. ``renamed_keys`` is the path of the file that maps the
-    old names of keys to their new names.
+    ``source`` is the file name to show in errors. ``renamed_keys`` is the path of the file that maps the old names
+    of keys to their new names.
     """
     try:
         return Config.model_validate(values)

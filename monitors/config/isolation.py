@@ -51,7 +51,7 @@ def refuse_production_settings(config: Config, target: str, environment: Mapping
 
 
 def iterate_production_conflicts(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield a message for each LangSmith setting, project or key, that staging shares with production.
+    """Yield a message for each LangSmith project or key that staging shares with production.
 
     ``settings`` contains the names of the two projects and of the two key variables. ``environment`` contains the
     keys.

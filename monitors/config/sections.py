@@ -258,7 +258,10 @@ class TriggerSettings(BaseModel):
 
     @property
     def _is_triggered_by_deployments(self) -> bool:
-        """Return whether the sender reports deployments to an environment rather than pushes to a branch."""
+        """Return whether the sender reports deployments to an environment.
+
+        Otherwise, it reports pushes to a branch.
+        """
         return self.provider is DeploySender.STANDARD or self.event_name == GitHubEvent.DEPLOYMENT_STATUS
 
     @model_validator(mode="after")

@@ -33,9 +33,10 @@ RANDOM_FAILURE_PRIOR: Final = 0.08
 MIN_INFORMATION_BITS: Final = 0.002
 """Minimum expected information of a question in bits. The search ends if no question reaches this minimum."""
 STAY_SHARE: Final = 0.97
-"""Lookout stays on the current build if its best question gives at least this share of the expected information.
+"""Minimum share of information for which Lookout asks the next question on the current build.
 
-The share is relative to the best question on any build. If Lookout stays, it need not open another page.
+The share is the information that the best question on the current build is expected to give, divided by that of the
+best question on any build. On the current build, Lookout need not open another page.
 """
 
 
@@ -57,7 +58,7 @@ def _build_failure_rate_pairs(
     """Return the possible pairs of failure rates, before and since the first bad build, with their weights.
 
     ``before`` and ``after`` map failure rates to weights. Pairs in which the failure rate does not rise are
-    omitted. ``random`` is the total weight of the pairs for a case that fails at random, whose two rates are equal.
+    omitted. A case that fails at random has two equal rates. ``random`` is the total weight of these pairs.
     """
     broken = [FailureRates(a, b, p * q) for a, p in before.items() for b, q in after.items() if a < b]
     total = sum(rates.weight for rates in broken)
@@ -301,7 +302,7 @@ class _CaseAnswers:
             yield tuple(both / chance for both, chance in zip(fails, chances, strict=True))
 
     def _mix_with_other_cause(self, chances: Sequence[float]) -> tuple[float, ...]:
-        """Adjust ``chances`` for the probability that the case broke independently, at any build."""
+        """Return ``chances`` adjusted for the possibility that the case broke on its own, at any of the builds."""
         elsewhere = self._other_cause * sum(chances) / len(chances)
         return tuple((1 - self._other_cause) * chance + elsewhere for chance in chances)
 

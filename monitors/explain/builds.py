@@ -21,7 +21,10 @@ class Build(Record):
 
 
 class BuildAnswer(Record):
-    """The outcome of a case on a build. ``case_sha256`` is the hash of the case when it was asked."""
+    """The outcome of a case on a build.
+
+    ``case_sha256`` is the hash that the case had when the question was asked.
+    """
 
     commit: str
     address: str
@@ -46,7 +49,7 @@ class BisectClaim(StrEnum):
 class BisectCandidate(Record):
     """A hypothesis with its probability.
 
-    If it names several commits, the answers cannot distinguish the builds of these commits.
+    If the hypothesis names several commits, the answers cannot distinguish the builds of these commits.
     """
 
     claim: BisectClaim

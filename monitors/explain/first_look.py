@@ -74,7 +74,7 @@ class _CaseGroup(NamedTuple):
 
 
 def find_shared_causes(cases: Sequence[Mapping[str, Value]], failed: Sequence[bool]) -> FirstLook:
-    """Return at most three causes that the cases support, the most surprising first.
+    """Return at most three likely causes of the failures, the most surprising first.
 
     ``failed`` states for each of ``cases`` whether the case failed. Ungraded cases must be omitted. Raises
     `ValueError` if the lengths differ. The result does not depend on the order of the attributes.
@@ -247,7 +247,7 @@ class _CauseSearch:
         return _ExactTest(inside, self.failed)(cause.members & inside) + cause.log_tried
 
     def _compute_explanation_score(self, causes: Sequence[_CaseGroup]) -> float:
-        """Return the log-likelihood of causes, minus the logarithm of the number of groups to choose from."""
+        """Return the log-likelihood of causes, minus a penalty: the logarithm of the number of possible groups."""
         key = frozenset(cause.members for cause in causes)
         if key not in self._explained:
             cost = sum(cause.log_tried for cause in causes)
@@ -371,7 +371,10 @@ class _Cell:
 
 _EM_STEPS: Final = 12
 _MIN_RATE: Final = 1e-4
-"""Minimum distance of a fitted rate from 0 and 1, so that one case that does not fit cannot rule out a cause."""
+"""Fitted rates stay at least this far from 0 and 1.
+
+Otherwise, one case that does not fit could rule out a cause.
+"""
 
 
 def _compute_noisy_or_log_likelihood(causes: Sequence[int], failed: int, all_cases: int) -> float:

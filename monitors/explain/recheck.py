@@ -28,7 +28,7 @@ _SAFE_COMMIT: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _SERVER_HEADERS: Final = frozenset({"server", "x-powered-by"})
 """Headers that name the software of the web server, and not the build of the application."""
 _COMMIT_NAME: Final = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{7,40}")
-"""Matches a hexadecimal commit. A number without letters does not match, because it may be a build number."""
+"""Matches a hexadecimal commit, but no number without letters, because such a number may be a build number."""
 
 
 class SevereCase(NamedTuple):
@@ -122,7 +122,7 @@ def _count_outcomes(answers: Sequence[RecheckAnswer], kinds: frozenset[FailureKi
 
 
 def build_previous_address(template: str, commit: str | None, verified_commit: str | None) -> str:
-    """Return the address of the previous build with ``commit``.
+    """Return the address of the previous build, which is built from ``commit``.
 
     Raises ``ValueError`` with the reason if the address is unknown.
 

@@ -147,7 +147,7 @@ class _ValueCounts:
         return dict(self._plain.get(field, {}))
 
     def get_counts_by_name(self, field: str) -> dict[str, dict[str, int]]:
-        """Return, for each name in a field, the number of occurrences of each value of this name."""
+        """Return two-level counts: for each name in a field, how often each value of this name occurred."""
         return {name: dict(values) for name, values in self._named[field].items()}
 
     def _count_value(self, field: str, value: str | None) -> None:

@@ -45,7 +45,7 @@ A question that is still undecided after that counts as passing.
 MAX_UNANSWERED: Final = 3
 """The search ends after this many questions in a row without a graded answer."""
 _FAILED_BEFORE, _ASKED_BEFORE = 3.8, 4.0
-"""The prior for the failure rate of the case: it counts like 3.8 failures in 4 answers, a rate of 95 %."""
+"""The prior for the failure rate of the case has the weight of 4 answers, of which 3.8 failed (a rate of 95 %)."""
 
 _WORD: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\s\u3040-\u30ff\u3400-\u9fff]+")
 """A word, or one character in Chinese and Japanese, which have no spaces."""
@@ -63,7 +63,7 @@ class ShrinkLevel(StrEnum):
 
 
 class _Word(NamedTuple):
-    """A word with the space before it, and four positions: of its turn, sentence and clause, and its own."""
+    """A word with the space before it, and four positions: of the word, its turn, its sentence and its clause."""
 
     text: str
     gap: str
@@ -262,7 +262,7 @@ class _QuestionSearch:
         return False
 
     def _compute_odds_of_real_failure(self, count: _AnswerCount) -> float:
-        """Return the likelihood ratio of two hypotheses: failing as often as the case, and failing by chance."""
+        """Return how much likelier it is that the question fails as often as the case than only by chance."""
         failing_counts = [self.counts[turns] for turns in self.failing]
         failed, asked = (
             sum(failing_count.failed for failing_count in failing_counts),

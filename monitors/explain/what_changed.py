@@ -3,9 +3,9 @@
 If one of the two runs did not record a fact, the fact is unknown, and counts neither as "the same" nor as
 "changed".
 
-Behaviour (answers, refusals, latency) varies from run to run. A change of behaviour is reported only if it is large
-enough, and if an exact test over the cases that both runs answered shows that it is more than chance. If other
-changes are also recorded, a change of behaviour is shown as a possible effect of these changes.
+Behaviour (answers, refusals, latency) varies from run to run. A change of behaviour is reported only if it is
+large, and significant in an exact test over the cases that both runs answered. If other changes are also recorded,
+a change of behaviour is shown as a possible effect of these changes.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ CHANGED_LIMITS_TEXT: Final = (
 
 
 def _has_changed_setting(name: str, before: RunSnapshot, now: RunSnapshot) -> bool:
-    """Return whether both runs recorded this part of the settings with different values."""
+    """Return whether both runs recorded this part of the settings, but with different values."""
     old, new = before.settings.get(name), now.settings.get(name)
     return old is not None and new is not None and old != new
 
@@ -282,7 +282,7 @@ def _has_mostly_unique_values(values: Values) -> bool:
 def _compute_probability_all_on_one_side(count: int, side: int, total: int) -> float:
     """Return the probability that ``count`` answers all belong to the same run by chance (Fisher's exact test).
 
-    ``side`` is the number of answers of this run. ``total`` is the number of answers of both runs.
+    ``side`` is the number of answers of that run, and ``total`` is the number of answers of both runs.
     """
     return comb(side, count) / comb(total, count)
 
@@ -312,7 +312,7 @@ class _Pair(NamedTuple):
 
     @property
     def has_other_figures(self) -> bool:
-        """Return whether some figures were replaced by others, or only one of the two answers has figures."""
+        """Return whether some figures were replaced by others, or if only one of the two answers has figures."""
         before, now = set(self.before.figures), set(self.now.figures)
         return bool(before) != bool(now) or (bool(before - now) and bool(now - before))
 
@@ -336,7 +336,7 @@ class _Pair(NamedTuple):
 
 
 def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """Yield changes of behaviour, for questions that both runs asked and parsed in the same way."""
+    """Yield changes of behaviour in cases that both runs asked, and whose answers they parsed, in the same way."""
     if before.suite_sha256 != now.suite_sha256 or before.lookout != now.lookout:
         return
     if any(before.settings.get(name) != now.settings.get(name) for name in _PAIRED_SETTINGS):

@@ -17,7 +17,7 @@ from monitors.records.exchanges import Step, StepKind
 Fields = Mapping[str, Any]
 
 MAX_DETAIL_LENGTH: Final = 1000
-"""Maximum number of characters that are stored of a step's arguments. Longer arguments are truncated."""
+"""The arguments of a step are stored up to this number of characters. Longer arguments are truncated."""
 MIN_CUT_PREVIEW_LENGTH: Final = 60
 """A preview of a step's arguments counts as truncated if it has at least this many characters.
 
@@ -157,7 +157,7 @@ class _EventReader:
         self.steps[opened.place] = step.model_copy(update=update)
 
     def _record_node_and_drop_repeats(self, fields: Fields) -> None:
-        """Record a graph node that has finished. Drop each step that announced this node a second time."""
+        """Record a finished graph node. Drop the steps that announced this visit to the node again."""
         node, number = _find_first_text(fields, ("node",)) or "", fields.get("step")
         announced = self._unplaced.pop(node, [])
         if not isinstance(number, int) or isinstance(number, bool):
@@ -170,7 +170,7 @@ class _EventReader:
 def build_path_from_events(events: Iterable[TimedEvent]) -> AgentPath:
     """Return the steps from the events of a job.
 
-    Each node that the job reached counts as a handoff. If there are no nodes, each agent that was called counts.
+    Each visit to a node counts as a handoff. If the events name no nodes, each call of an agent counts.
     """
     reader = _EventReader()
     for event in events:
@@ -220,7 +220,7 @@ def read_runs(runs: Sequence[Fields]) -> AgentPath:
 
 
 def _find_step_number_if_node_run(run: Fields) -> str | None:
-    """Return the step number of the graph node if ``run`` is the run of the node itself.
+    """Return the step number if ``run`` is the run of a graph node itself.
 
     Return ``None`` for a run inside a node.
     """

@@ -109,7 +109,7 @@ def is_citation_of(citation: str, expected: str) -> bool:
 def has_source_in_text(text: str, expected: str) -> bool:
     """Return whether a text names the document and all clauses of the expected source.
 
-    An expected source without a clause must be a file name that the text contains.
+    If the expected source has no clause, it must be a file name, and the text must contain this name.
     """
     plain, wanted = _to_comparable(text), _to_comparable(expected)
     document, clauses = _split_document_and_clauses(wanted)

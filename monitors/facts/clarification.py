@@ -16,9 +16,12 @@ MAX_WORDS: Final = 70
 """Maximum number of words of a clarifying question. A longer reply is an answer, even if it ends in a question."""
 MAX_CHARACTERS: Final = 1_000
 _MAX_ENDING_SENTENCES: Final = 2
-"""Number of sentences at the end of a reply that are searched for the question. Earlier questions do not count."""
+"""The question is searched for in this number of sentences at the end of a reply.
+
+Earlier questions do not count.
+"""
 _MAX_HINT_WORDS: Final = 10
-"""Maximum number of words of a sentence after the question. A longer sentence is an answer."""
+"""Maximum number of words of a sentence that follows the question. A longer sentence is an answer."""
 _MAX_REQUEST_WORDS: Final = 30
 """Maximum number of words of a request without a question mark. A longer reply is an answer."""
 

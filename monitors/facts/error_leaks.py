@@ -121,20 +121,29 @@ _TRACE_SEARCH_LENGTH = 100_000
 _MAX_PIECE_LENGTH = 500
 _MAX_PIECES = 60
 _MAX_WRAPPER_WORDS: Final = 25
-"""Maximum number of words of other text around an error, if the question is not about errors."""
-_MAX_BARE_WORDS: Final = 3
-"""Maximum number of words of other text around an error, if the question is about errors."""
-_MAX_GIVE_UP_WORDS: Final = 9
-"""Maximum number of words of other text around a message such as "something went wrong"."""
-_MAX_SHORT_ANSWER_WORDS: Final = 15
-"""Maximum number of words of a short answer to a question about errors.
+"""A leaked error may be surrounded by this many words of other text, if the question is not about errors.
 
-A longer answer is an error only if one of its sentences has two error shapes.
+In a short reply, it may be surrounded by twice its own number of words, if that is more.
+"""
+_MAX_BARE_WORDS: Final = 3
+"""Maximum number of words of other text around a leaked error, if the question is about errors.
+
+The limit also applies if the reply repeats words of the question.
+"""
+_MAX_GIVE_UP_WORDS: Final = 9
+"""Maximum number of words of other text around a weak error.
+
+The limit also applies to a message such as "something went wrong" after other text.
+"""
+_MAX_SHORT_ANSWER_WORDS: Final = 15
+"""Maximum number of words of a short reply to a question about errors.
+
+A longer reply is an error only if one of its sentences has two error shapes.
 """
 _MIN_CERTAIN_SHAPES: Final = 3
-"""Minimum number of error shapes in a sentence that is certainly an error. A sentence about errors has fewer."""
+"""A sentence with at least this many error shapes is certainly an error. A sentence about errors has fewer."""
 _MAX_WEAK_WORDS: Final = 20
-"""Maximum number of words of a sentence with a weak error shape.
+"""A sentence with a weak error shape may be an error only if it has at most this many words.
 
 A longer sentence about a failed component explains it.
 """

@@ -62,7 +62,7 @@ A line with such a word may name a system or a version that the reporter does no
 
 
 def rate_question(question: str, issue: str, *, scripted: str | None = None, project: str = "") -> QuestionReading:
-    """Return whether a question is needless, because ``issue`` answers it.
+    """Rate the question of an agent: it is needless if ``issue`` answers it.
 
     ``scripted`` is the answer that the author of the suite wrote. If the issue contains this answer, the question
     was needless. If the issue contains no part of this answer, the question was useful. ``project`` is the name of
@@ -418,7 +418,7 @@ _NARROWS: Final = _compile_pattern(
 )
 _DENIES: Final = _compile_pattern(r"\b(?:no|not|never|none|nothing|without|cannot)\b|n't\b")
 MIN_SHARED_WORDS: Final = 4
-"""Minimum number of content words of a yes-or-no question. For a shorter question, the issue is not searched."""
+"""The issue is searched only for yes-or-no questions with at least this many content words."""
 
 
 def _rate_yes_no_question(question: str, issue: str) -> QuestionReading:

@@ -81,7 +81,7 @@ For example, a short question and its copy with two typos have an overlap of 0.5
 """
 
 MIN_WORD_LENGTH: Final = 3
-"""Minimum number of letters of a word that counts as a difference between two questions.
+"""Only words with at least this many letters count as a difference between two questions.
 
 Shorter words such as "is", "of" and "me" are ignored.
 """
@@ -129,7 +129,7 @@ def is_one_typo_apart(word: str, other: str) -> bool:
 
 
 QUOTE_MIN_WORDS: Final = 3
-"""Minimum number of words of a quote that is searched for. A shorter quote could be found in any document."""
+"""Only quotes with at least this many words are searched for. A shorter quote could be found in any document."""
 
 _DASHES: Final = str.maketrans({"\u2013": "-", "\u2014": "-", "\u2015": "-"})
 _QUOTES: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"'})

@@ -27,7 +27,7 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:(?=[\\/])")
 
 
 def to_canonical_path(written: str) -> str:
-    """Return the path of a file from the root of the repository, without line numbers and other positions.
+    """Return a file's path relative to the repository root, without positions such as line numbers.
 
     Letter case is not changed. An absolute path stays absolute; `compute_agreement` matches it with a file of the
     repository.

@@ -263,7 +263,7 @@ def replace_spans_with_spaces(text: str, spans: Sequence[tuple[int, int]]) -> st
 def normalise_and_tokenise(text: str, limit: int | None = None) -> TokenisedText:
     """Return a folded text and its tokens, at most ``limit``.
 
-    The result is cached, because several readers read one reply.
+    The result is cached, because several readers process the same reply.
     """
     return _normalise_and_tokenise_cached(text, None if limit is None or len(text) <= limit else limit)
 
@@ -301,7 +301,7 @@ A long answer of a real application has 5,000 characters.
 PART_LENGTH: Final = 400_000
 """Number of characters that are read at each end of a text longer than `MAX_TEXT_LENGTH`.
 
-After personal data is masked, both parts together are still not longer than `MAX_TEXT_LENGTH`.
+Together, both ends do not exceed `MAX_TEXT_LENGTH`, even after labels replace the personal data in them.
 """
 
 MARGIN_LENGTH: Final = 1_000

@@ -1,7 +1,7 @@
 """Read an agent's report on an issue: a JSON object, or prose with a heading for each part.
 
-A part that is not in the report is missing and is never guessed. Only files are then searched for in the whole
-text, because a path is recognisable without a heading.
+A part that is not in the report is missing and is never guessed. If no part of a report in prose lists the files,
+the whole report is searched for them, because a path is recognisable without a heading.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def read_report(text: str) -> TriageReport:
 
 @lru_cache(maxsize=32)
 def fold_case(text: str) -> str:
-    """Return a text in one letter case and with single spaces, in which keywords can be searched."""
+    """Return a text in one letter case and with single spaces, for the search for keywords."""
     return " ".join(normalise(text).text.casefold().split())
 
 

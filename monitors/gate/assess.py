@@ -33,7 +33,7 @@ from monitors.records.grades import (
 
 
 class PolicyRow(Record):
-    """One row of the policy table. A failure of this ``kind`` has the severity ``floor`` or a higher severity."""
+    """One row of the policy table. A failure of this ``kind`` has at least the severity ``floor``."""
 
     kind: FailureKind
     floor: Severity
@@ -105,7 +105,7 @@ def assess_case(
 ) -> Assessment:
     """Return the outcome and the severity of ``case``, from the grades of its answer.
 
-    ``case_row`` is the id of the policy row that is stored unless a failure kind sets the severity.
+    ``case_row`` is the id of the policy row to store if no failure kind sets the severity.
     """
     match result:
         case NoAnswer():
@@ -193,8 +193,8 @@ NO_ANSWER_BUT_ERROR: Final = "the application showed an error message instead of
 def _replace_rule_grade_by_abstention(grade: Grade) -> Grade:
     """Return an abstention instead of a rule's grade. Return safety grades and judge grades unchanged.
 
-    Call this function if the application showed an error message as its answer. A "no" in an error message is not
-    the answer "no".
+    Call this function if the application showed an error message as its answer, because a "no" in an error message
+    is not the answer "no".
     """
     if isinstance(grade, Abstained) or grade.grader == JUDGE or grade.aspect in SAFETY_ASPECTS:
         return grade
@@ -256,8 +256,8 @@ _CITATION_MET: Final = frozenset({Finding.YES, Finding.NOT_NEEDED})
 def _find_whether_app_refused(case: GoldCase, grades: tuple[Grade, ...]) -> Finding:
     """Return whether the application refused to answer.
 
-    A refusal grade is a pass if the case expects a refusal and got one, or expects an answer and got one. If the
-    case expects an answer, a failed refusal grade therefore means that the application refused.
+    A refusal grade is a pass if the application did what the case expects: refuse or answer. If the case expects an
+    answer, a failed refusal grade therefore means that the application refused.
     """
     match _combine_grades_of_aspect(grades, Aspect.REFUSAL):
         case Finding.UNGRADED | Finding.NOT_NEEDED:

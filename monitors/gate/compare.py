@@ -1,9 +1,9 @@
 """Compare a run with an earlier run, the baseline, case by case.
 
-The comparison lists the cases that broke and the cases that were fixed. It also states the probability that chance
-alone gives a difference of this size. The baseline must have the verdict PASS, the same suite and the same judge.
-Otherwise, the comparison is refused, and the refusal states the difference. If the only difference is that the
-baseline has another verdict, the changed cases are still listed.
+The comparison lists the cases that broke and the cases that were fixed. The comparison also states the probability
+that chance alone gives a difference of this size. The baseline must have the verdict PASS, the same suite and the
+same judge. Otherwise, the comparison is refused, and the refusal states the difference. If the only difference is
+that the baseline has another verdict, the changed cases are still listed.
 
 Some questions are asked in two languages. These pairs show whether a user who writes Hindi gets the right answer as
 often as a user who writes English.

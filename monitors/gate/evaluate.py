@@ -1,9 +1,9 @@
 """Build the report of a run from its results: the entry point of the gate.
 
-A case can be asked several times. It counts as right only if it was right every time. A case that was sometimes
-right and sometimes wrong is **flaky**: it counts as failed and sends an alert, but a single flaky case cannot fail
-the run. A reason to fail does not count if it would disappear when one flaky case is counted as right. Two flaky
-cases can fail a run together.
+A case can be asked several times. Such a case counts as right only if it was right every time. A case that was
+sometimes right and sometimes wrong is **flaky**: it counts as failed and sends an alert, but a single flaky case
+cannot fail the run. A reason to fail does not count if it would disappear when one flaky case is counted as right.
+Two flaky cases can fail a run together.
 """
 
 from __future__ import annotations

@@ -57,7 +57,10 @@ Smaller values cannot be estimated from 40 rates.
 """
 
 FAULT_SHARES: Final = (0.25, 0.5, 0.9)
-"""The chance that the gate misses a fault is computed for a fault that shows in these shares of the answers."""
+"""Shares of the answers in which a fault shows.
+
+For each share, the chance that the gate misses the fault is computed.
+"""
 
 _RUN: Final = "simulated"
 _NO_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -126,7 +129,8 @@ class GateSimulator:
     ) -> FalseFailRate:
         """Simulate ``runs`` runs that ask each severity-3 case ``repeats`` times, and count the verdicts FAIL.
 
-        The rate uses the most likely noise. The interval covers all noise that fits the recorded answers.
+        The rate is computed with the most likely noise of each case. The interval also allows for other noise that
+        fits the recorded answers.
         """
         verdicts = [
             self._simulate_run(self._sample_case_noises(noise.likeliest, rng), rng, repeats) for _ in range(runs)
@@ -232,7 +236,8 @@ def _compute_beta_interval(counts: Sequence[int], runs: int) -> tuple[float, flo
 
     Each of ``counts`` is the number of events in a group of ``runs`` runs.
 
-    The rates are fitted by a Beta distribution, after subtracting the variance due to the small number of runs.
+    A Beta distribution is fitted to the rates of the groups. The variance that comes from the small number of runs
+    is subtracted first.
     """
     total = len(counts) * runs
     mean = (sum(counts) + PRIOR) / (total + 2 * PRIOR)

@@ -181,7 +181,7 @@ def _get_factual_finding(assessment: Assessment) -> Finding:
 
 
 def _convert_outcome_to_finding(assessment: Assessment) -> Finding:
-    """Return as a finding (YES, NO or UNGRADED) whether a case was right every time that it was asked."""
+    """Return whether a case was right every time that it was asked: YES, NO or UNGRADED."""
     match assessment.outcome:
         case CaseOutcome.CORRECT:
             return Finding.YES

@@ -22,7 +22,7 @@ MAX_RATING: Final = 5
 def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
     """Return the rating of each case. The result is empty if the judge rated no report.
 
-    A reply that is not a report gets the rating 1, as the rubric says. The judge is not asked about it.
+    A reply that is not a report gets the rating 1, as the rubric says. The judge is not asked about such a reply.
     """
     if all(find_lowest_judge_rating(assessment) is None for assessment in assessments):
         return {}
@@ -102,7 +102,7 @@ def find_unrated_report_ids(results: Sequence[CaseResult], rated: Ratings) -> fr
 
 
 def map_ratings_by_case(average: RubricAverage | None) -> Ratings:
-    """Return the ratings that are stored with an average, keyed by case id."""
+    """Return the ratings of single reports that are stored together with their average, keyed by case id."""
     return {rating.case_id: rating.rating for rating in average.ratings} if average else {}
 
 
@@ -143,12 +143,15 @@ def compute_rating_change(before: Ratings, now: Ratings) -> RubricChange | None:
 
 
 def remove_lowest_rated_flaky(rated: Ratings, flaky: frozenset[str]) -> Ratings:
-    """Return the ratings without the lowest rating of a flaky case."""
+    """Remove one rating: the lowest one that belongs to a flaky case. Return the other ratings."""
     return _remove_rating(rated, min((i for i in rated if i in flaky), key=lambda i: rated[i], default=None))
 
 
 def remove_most_dropped_flaky_rating(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
-    """Return the ratings ``now`` without the rating of the flaky case whose rating dropped most."""
+    """Remove one rating from ``now``: that of the flaky case whose rating dropped most.
+
+    Return the other ratings.
+    """
     shared = [i for i in now if i in flaky and i in before]
     return _remove_rating(now, min(shared, key=lambda i: now[i] - before[i], default=None))
 

@@ -191,20 +191,20 @@ class GateSettings(BaseModel):
     )
 
     def with_min_weighted_score(self, min_weighted_score: float) -> Self:
-        """Return the settings with ``min_weighted_score`` as the minimum of the weighted score."""
+        """Return a copy of the settings in which the weighted score must be at least ``min_weighted_score``."""
         return self.model_copy(update={"min_weighted_score": min_weighted_score})
 
     def with_required_min_rating(self, min_rubric: float) -> Self:
-        """Return the settings with ``min_rubric`` as the required minimum of the average rating.
+        """Return a copy of the settings in which the average rating must be at least ``min_rubric``.
 
         With these settings, a run without a rating is INCONCLUSIVE.
         """
         return self.model_copy(update={"min_rubric": min_rubric, "rating_needed": True})
 
     def with_stricter_checks(self, *, fail_on_regression: bool, strict: bool) -> Self:
-        """Return the settings with the checks enabled whose arguments are True.
+        """Return a copy of the settings in which each check whose argument is True is enabled.
 
-        A False value leaves a check unchanged.
+        A check whose argument is False is not changed.
         """
         changes = {
             "fail_on_regression": self.fail_on_regression or fail_on_regression,

@@ -99,7 +99,7 @@ def _count_cases_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCo
 LIMITS_CONFIDENCE = 0.90
 """Confidence of the two-sided interval whose upper limit is used.
 
-If only the upper limit is used, its confidence is 95 %. If none of n cases failed, this limit is about 3/n.
+The upper limit alone has a confidence of 95 %. If none of n cases failed, this limit is about 3/n.
 """
 
 
@@ -132,7 +132,7 @@ def _compute_detectable_drop(
 
 
 def get_relevant_drop(severity: Severity, settings: GateSettings) -> float:
-    """Return the smallest drop in the share of correct cases that matters at this severity, from the settings."""
+    """Return the smallest relevant drop in the share of correct cases at this severity, from the settings."""
     wanted = settings.regressions
     return {
         Severity.MINOR: wanted.severity_1,

@@ -99,7 +99,7 @@ class GateInputs:
 
 
 MIN_FLAKY_FOR_VETO = 2
-"""Minimum number of flaky severity-3 failures that fail a run.
+"""Minimum number of flaky severity-3 failures that make a run fail.
 
 A single flaky failure may be due to an unusual question.
 """
@@ -166,8 +166,8 @@ def list_low_score_reasons(run: GateInputs) -> list[VerdictReason]:
 def _compute_best_possible_score(run: GateInputs, spare: Assessment | None) -> float:
     """Return the weighted score that the run would have if more cases were right.
 
-    All ungraded cases, all unasked cases and the case ``spare`` count as right. The severity of unasked cases is
-    unknown here. They count as severity 3, which is best for the application.
+    All ungraded cases, all unasked cases and the case ``spare`` count as right. Unasked cases, whose severity is
+    unknown here, count as severity 3, which is best for the application.
     """
     weights = run.settings.weights
     ungraded = [get_weight(a.case_severity, weights) for a in run.assessments if a.case_id not in run.graded]
@@ -218,12 +218,12 @@ Without rounding, a drop of exactly 0.3 could count as more than 0.3.
 
 
 def list_proven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return the proven reasons about ratings: missing ratings could not change a low average or a large drop."""
+    """Return the proven reasons about ratings: those that missing grades and ratings could not change."""
     return [reason for reason, proven in _list_rating_failures(run) if proven]
 
 
 def list_unproven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
-    """Return the unproven reasons about ratings: missing ratings could change a low average or a large drop."""
+    """Return the unproven reasons about ratings: those that missing grades and ratings could change."""
     return [
         reason.add_remark("too few cases were graded or rated to be sure")
         for reason, proven in _list_rating_failures(run)
@@ -391,10 +391,7 @@ def _format_points(share: float) -> str:
 
 
 MIN_LANGUAGE_CASES = 5
-"""Minimum number of replies in a wrong language that fail a run.
-
-Fewer such replies may be due to unusual questions.
-"""
+"""Minimum number of replies in a wrong language that make a run fail. Fewer may be due to unusual questions."""
 
 
 def list_wrong_language_reasons(run: GateInputs) -> list[VerdictReason]:

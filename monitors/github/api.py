@@ -278,7 +278,7 @@ class GitHubApi:
 
 
 def is_rate_limited(answer: httpx.Response) -> bool:
-    """Return whether the response is a rate limit: HTTP 429, or HTTP 403 with a message about a limit."""
+    """Return whether the response reports a rate limit: HTTP 429, or HTTP 403 with a message about a limit."""
     if answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
         return True
     if answer.status_code != HTTPStatus.FORBIDDEN:

@@ -122,12 +122,12 @@ class _ListedStatus(GitHubRecord):
         return (self.target_url or "").rpartition(f"#{_RUN_FRAGMENT}")[2] if self.is_verdict else ""
 
     def has_same_result(self, status: _ListedStatus) -> bool:
-        """Return whether this status has the same result of the same run as ``status``."""
+        """Return whether this status and ``status`` report the same result of the same run."""
         return (self.state, self.target_url) == (status.state, status.target_url)
 
     @property
     def is_verdict(self) -> bool:
-        """Return whether this is the result of a run."""
+        """Return whether this status is the result of a run."""
         return f"#{_RUN_FRAGMENT}" in (self.target_url or "")
 
 
@@ -276,11 +276,11 @@ class _PullRequestComments:
         return await self._remove_duplicate_comments(made, comment)
 
     async def _remove_duplicate_comments(self, made: Comment, comment: PullComment) -> CommentResult:
-        """Delete all comments of the gate except one, if another run also created a comment.
+        """Delete duplicate comments of the gate, if another run created a comment at the same time.
 
-        If ``made``, the comment of this run, is the oldest comment, nothing is changed. Otherwise, the oldest
-        comment is updated, and all other comments are deleted. If one of them has the result of a newer run, only
-        that comment stays.
+        If ``made``, the comment of this run, is the oldest comment, nothing is changed: the other run then deletes
+        its own comment. Otherwise, the oldest comment is updated, and all other comments are deleted. If one of
+        them has the result of a newer run, only that comment stays.
         """
         mine = await self._list_own_comments(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):

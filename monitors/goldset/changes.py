@@ -50,7 +50,7 @@ class ChangedEntry(Record):
 
 
 class BrokenEntry(Record):
-    """An entry of the dataset that is no longer a valid case after an edit by a person, with the problems."""
+    """An entry of the dataset that a person has edited so that it is no longer a valid case, with the problems."""
 
     entry: Example
     case_id: str

@@ -126,7 +126,10 @@ class NumberedSuite:
 
 
 def read_suite_with_bad_lines(path: Path) -> NumberedSuite:
-    """Read a suite's file, including its bad lines. Raises `GoldSetError` if it is unreadable or has no cases."""
+    """Read a suite's file, including its bad lines.
+
+    Raises `GoldSetError` if the file is unreadable or has no cases.
+    """
     suite = parse_numbered_lines(read_suite_text(path).split("\n"))
     if not suite.cases and not suite.bad:
         raise GoldSetError(f"{path} has no cases; write one JSON object on each line, or choose another suite")

@@ -127,7 +127,7 @@ class DraftCandidate(Record):
     asked_by: Identifier | None = None
 
     def with_existing_suite_case_id(self, asked_by: Identifier | None) -> DraftCandidate:
-        """Return the candidate with ``asked_by``, the id of the case in the suite that has the same question."""
+        """Return a copy of the candidate with ``asked_by``, the id of the suite's case with the same question."""
         return DraftCandidate(draft=self.draft, same_as=self.same_as, asked_by=asked_by)
 
 

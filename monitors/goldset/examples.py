@@ -78,7 +78,7 @@ def build_example_from_case(
 
 
 def hash_case(case: GoldCase) -> str:
-    """Return the hash of one case. It equals the hash of a suite that has only this case."""
+    """Return the hash of one case, which equals the hash of a suite that has only this case."""
     return hash_cases([case])
 
 

@@ -76,7 +76,7 @@ _DECORATION: Final = re.compile(r"^https?://(?:www\.)?|[?#].*$|/+$")
 
 
 def _normalise_address(url: str | None) -> str:
-    """Return an address in a form for comparisons: in lower case, without protocol, anchor and final slash."""
+    """Return an address in a form that can be compared: in lower case, without protocol, anchor and final slash."""
     plain = url.strip().lower() if url else ""
     for _ in range(3):  # "…/7/#issuecomment-1" loses its anchor and then its slash
         plain = _DECORATION.sub("", plain)

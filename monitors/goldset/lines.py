@@ -38,7 +38,7 @@ MAX_VALUE_CHARACTERS = 60
 
 _SEVERITIES = "1 (minor), 2 (major) or 3 (critical: alerts at once)"
 ID_ACCEPTED = "letters, digits and _ @ : + - . (no slash, no two dots in a row, at most 200 characters)"
-"""The text for error messages that states which characters and length an id or a suite's name may have."""
+"""The part of an error message that states which characters and which length an id or a suite's name may have."""
 _TEXT = "a string that is not empty"
 
 

@@ -45,7 +45,7 @@ MAX_BAD_LINES = 1000
 
 @dataclass(frozen=True)
 class BadLine:
-    """The number of an invalid line, starting at 1, and the problems of the line."""
+    """The line number (from 1) of an invalid line, and the problems of this line."""
 
     number: int
     problems: tuple[str, ...]
@@ -127,7 +127,7 @@ def build_suite(cases: list[GoldCase], *, name: str, source: str) -> Suite:
 
 
 def read_text(path: Path) -> str:
-    """Read a UTF-8 file. Raises `GoldSetError` if it cannot be read or is not UTF-8."""
+    """Read a UTF-8 file. Raises `GoldSetError` if the file cannot be read or is not UTF-8."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -166,7 +166,7 @@ _ENDS: Final = " .?!।…"
 class AskedQuestions:
     """An index that finds the gold case that asks a given question.
 
-    If two cases ask the same question, this question is ignored.
+    For a question that two or more cases ask, no case is found.
     """
 
     def __init__(self, cases: Iterable[GoldCase] = ()) -> None:

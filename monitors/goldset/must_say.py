@@ -1,8 +1,8 @@
 """Propose the `must_say` key for cases whose answers the rules cannot grade.
 
-`must_say` lists what every correct answer contains: the numbers and names of the gold, in their usual
-spellings. A person reads the proposals, and changes or deletes some of them. Lookout then writes the remaining
-proposals into the suite.
+`must_say` lists what every correct answer contains: the numbers and names of the gold, in their usual spellings. A
+person reads the proposals, and can change or delete them. Lookout then writes the remaining proposals into the
+suite.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _CURRENCY_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
 _UNIT_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
 _NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÄÖÜ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+)*")
 _MAX_NAME_WORDS: Final = 4
-"""Maximum number of words of a gold that counts as a term.
+"""A gold without numbers and names counts as a term if it has at most this many words.
 
-If the gold is a term, a correct reply must contain it unchanged.
+A correct reply must contain a term unchanged.
 """
 
 

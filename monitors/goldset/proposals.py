@@ -35,7 +35,7 @@ from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Qu
 MAX_QUESTION_CHARACTERS: Final = 600
 MAX_GOLD_CHARACTERS: Final = 600
 MAX_QUOTE_CHARACTERS: Final = 1_200
-"""Maximum number of characters of a proposed quote. A longer text contains more than one clause of a document."""
+"""Maximum number of characters of a proposed quote. A longer quote would contain more than one clause."""
 
 MAX_REPLY_CHARACTERS: Final = 200_000
 """Maximum length of a model's whole reply, in characters. Forty long drafts fit into this length."""
@@ -74,7 +74,10 @@ DRAFTS_SCHEMA: Final = _build_list_schema(
 TRANSLATIONS_SCHEMA: Final = _build_list_schema(
     "translations", {"number": {"type": "integer"}, "question": _STRING, "gold": _STRING, "why": _STRING}
 )
-"""The JSON schema of a model's reply. It has no length limits: Lookout checks the lengths in the reply."""
+"""The JSON schema of a model's reply.
+
+The schema has no length limits, because Lookout checks the lengths itself.
+"""
 
 
 class _Strict(BaseModel):
@@ -97,7 +100,10 @@ class ProposedDraft(_Strict):
 
 
 class ProposedTranslation(_Strict):
-    """One translation that the model proposes. ``number`` is the position of the original, from 1."""
+    """One translation that the model proposes.
+
+    ``number`` is the position (from 1) of the original case in its batch.
+    """
 
     number: Annotated[int, Field(ge=1)]
     question: Annotated[str, _build_text_field(MAX_QUESTION_CHARACTERS)]

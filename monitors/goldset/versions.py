@@ -130,7 +130,7 @@ class RenewReport:
     removed: int
     same: int
     unchanged: int
-    """Number of cases in the file that do not come from a template. They were not changed."""
+    """Number of cases in the file that do not come from a template. These cases were not changed."""
 
 
 def replace_template_generated_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
@@ -172,9 +172,10 @@ _FORMER_SEPARATOR: Final = "::"
 
 
 def _restore_stored_ids(cases: Sequence[GoldCase], stored: Sequence[GoldCase]) -> list[GoldCase]:
-    """Return the cases with the ids and pairs in the file, which may contain the separator of earlier versions.
+    """Return the cases with the ids and pairs that they have in the suite's file.
 
-    The ids must not change, because the results of earlier runs contain them.
+    These ids may contain the separator of earlier versions of Lookout. They must not change, because the results of
+    earlier runs contain them.
     """
     names = {name for case in stored for name in (case.id, case.pair) if name and _FORMER_SEPARATOR in name}
     former = {name.replace(_FORMER_SEPARATOR, "."): name for name in names}
@@ -201,7 +202,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class SuiteManifest(Record):
-    """The manifest of a frozen version: its hash and its counts, the time of freezing and the reason for it."""
+    """The manifest of a frozen version: its hash, its counts, and when and why the version was frozen."""
 
     suite: Identifier
     version: Annotated[int, Field(ge=1)]
@@ -224,7 +225,7 @@ def list_frozen_versions(folder: Path, name: str) -> list[SuiteManifest]:
 
 
 def load_frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
-    """Load a frozen version. Raises `GoldSetError` if it was changed after freezing."""
+    """Load a frozen version. Raises `GoldSetError` if the version was changed after freezing."""
     path = folder / f"{manifest.suite}-v{manifest.version}.jsonl"
     suite = load_suite(path, manifest.suite)
     if suite.sha256 != manifest.sha256:

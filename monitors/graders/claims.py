@@ -78,7 +78,7 @@ class Claim:
     subject: Words
     """The words of the question, except words that belong to the labels of other figures of the gold."""
     others: Words
-    """The words of the gold besides the figure. If the gold has several clauses, only the label counts."""
+    """The words of the gold besides the figure. If the gold has several clauses, only the words of the label."""
     roles: frozenset[str]
     description: str
     """The figure in words, for the reason of a grade: "up to ₹40,000"."""
@@ -138,7 +138,7 @@ def read_case_passage(text: str, locale: Locale) -> Passage:
 
 @lru_cache(maxsize=8)
 def read_reply_passage(text: str, locale: Locale) -> Passage:
-    """Split a reply into clauses. The latest results are cached, because several graders read one reply."""
+    """Split a reply into clauses. The latest results are cached, because several graders read the same reply."""
     return build_passage_with_clauses(scan_reply_without_citations(text, locale))
 
 
@@ -423,7 +423,7 @@ _FOR_ALL: Final = re.compile(
     r"|en tout|en total)\b"
 )
 _NEAR_TEXT: Final = 30
-"""Number of characters after an amount that are searched for words such as "for the lot"."""
+"""Words such as "for the lot" are searched for in this number of characters after an amount."""
 _MAX_WORDS: Final = split_into_word_keys(
     "largest biggest highest longest maximum most latest größte höchste längste"
 )
@@ -675,7 +675,7 @@ def find_mention_status(  # noqa: C901, PLR0912 - one row for each status
 
 _MEASURED: Final = frozenset({FigureKind.MONEY, FigureKind.PERCENT, FigureKind.DURATION, FigureKind.QUANTITY})
 _NEAR_RATIOS: Final = (Decimal("0.75"), Decimal("1.34"))
-"""Smallest and largest ratio of an approximate figure to the gold. "About 30 kg" is near 25 kg; 40 kg is not."""
+"""Smallest and largest ratio to the gold for a figure with "about". "About 30 kg" is near 25 kg; 40 kg is not."""
 
 
 def _is_far(figure: Figure, claim: Claim) -> bool:
@@ -917,7 +917,7 @@ def list_periods(passage: Passage) -> Words:
 
 
 _MAX_NAME_WORDS: Final = 8
-"""Maximum number of words of a gold that may be a name or phrase. In a longer gold, numbers are figures."""
+"""A gold with at most this many words may be a name or phrase. In a longer gold, numbers are figures."""
 
 
 def is_gold_about_figures(asked: Asked) -> bool:

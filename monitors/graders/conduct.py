@@ -30,7 +30,7 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 
 class CitationGrader:
-    """Require a citation in every answer. A refusal needs no citation.
+    """Grade whether an answer cites a source. A refusal needs no citation.
 
     - If the case names sources, the answer must cite one of them, or its text must name the document and clause.
     - If the case names no source and ``required`` is False, nothing is checked.
@@ -97,7 +97,7 @@ _MARK = re.compile(r"\[[^\[\]\n]{0,200}\]")
 The words of a citation do not count as words of the reply, because they are in the language of the documents.
 """
 _MIN_TOKENS = 4
-"""Minimum number of words in a reply whose language is graded. A reply such as "₹60,000" has fewer words."""
+"""The language of a reply is graded only if it has at least this many words. "₹60,000" has fewer words."""
 
 
 _MAX_QUOTED_CHARACTERS = 60
@@ -237,7 +237,7 @@ def _has_gold_word_outside_question(case: GoldCase, text: str) -> bool:
 
 
 _MIN_TELLING_LETTERS = 4
-"""Minimum number of letters in a word of the gold that is searched for in a reply.
+"""Only words of the gold with at least this many letters are searched for in a reply.
 
 Shorter words occur in most replies.
 """

@@ -357,7 +357,7 @@ _WAIVES: Final = re.compile(
 )
 """Phrases that remove a condition, such as "even if" in "even if it rains"."""
 _MAX_BARE_WORDS: Final = 2
-"""Maximum number of words of a gold that is too short to have a condition."""
+"""A gold with at most this many words is too short to have a condition."""
 
 
 _ADDS: Final = re.compile(
@@ -682,7 +682,7 @@ def _is_right_for_another_claim(
 ) -> bool:
     """Return whether a figure equals the figure of another claim.
 
-    No word of the reply may distinguish the two claims.
+    The result is True only if no word of the reply distinguishes the claims.
     """
     labels = frozenset[str]().union(*(other.label for other in asked.claims))
     return not any(clause.words & labels for clause in reply.clauses) and any(
@@ -823,7 +823,7 @@ def _list_months_and_weekdays_between(passage: Passage, first: int = 0, after: i
 
 _RANGE_WORDS: Final = split_into_word_keys("to until till through – - bis à al a au")
 _MAX_RANGE_GAP: Final = 5
-"""Number of tokens before the end of a range that are searched for a word such as "to": "to the end of August"."""
+"""A word such as "to" is searched for in this many tokens before a month or weekday: "to the end of August"."""
 
 
 def _is_at_other_time(mention: Mention, asked: Asked, reply: Passage) -> bool:
@@ -967,7 +967,7 @@ def _is_about_same_subject(mention: Mention, best: Mention, reply: Passage) -> b
 
 
 _SUBJECT_REACH: Final = 5
-"""Number of tokens at the start of a clause that are searched for its subject."""
+"""The subject of a clause is searched for in this number of tokens at its start."""
 _UNMISTAKABLE: Final = frozenset({FigureKind.IDENTIFIER, FigureKind.UNLIMITED})
 
 
@@ -1033,7 +1033,7 @@ def _follows_label_of_another_claim(claim: Claim, best: Mention, asked: Asked, r
 
 
 _LABEL_REACH: Final = 8
-"""Number of tokens before a figure that are searched for its label."""
+"""The label of a figure is searched for in this number of tokens before the figure."""
 
 
 def _has_gold_figures_in_order(asked: Asked, reply: Passage) -> bool:
@@ -1162,7 +1162,7 @@ def _states_start_instead_of_end(asked: Asked, stems: Words) -> bool:
 
 
 def _find_different_code_end(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
-    """Return the token after the digits of a code in the reply, if the capital letters in the gold are different.
+    """Return the token after the digits of a code in the reply, if the gold has other capital letters there.
 
     If the reply has no token there, return "no" and the letters of the gold. If nothing differs, return an empty
     string.
@@ -1226,7 +1226,7 @@ def _decide_by_other_figures(
 ) -> ClaimDecision:
     """Decide a claim whose figure is not in the reply.
 
-    The figure of the reply whose words have the most in common with the claim decides.
+    The decision depends on the figure of the reply whose nearby words have most in common with the claim.
     """
     gold = claim.description
     best = max(
@@ -1383,7 +1383,7 @@ def _collect_words(passage: Passage) -> Words:
 
 
 MIN_LIST: Final = 3
-"""Minimum number of items of a list in a gold with a figure. "Yes, after 24 months" is not a list."""
+"""A list in a gold with a figure has at least this many items. "Yes, after 24 months" is not a list."""
 
 
 def _has_absent_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
@@ -1439,7 +1439,7 @@ def _find_text_of_stated_clause(decisions: Sequence[ClaimDecision], reply: Passa
 MAX_PHRASE_TERMS: Final = 8
 """Maximum number of words of a phrase. A longer gold is a sentence and is not compared word by word."""
 MAX_NAME_TERMS: Final = 5
-"""Maximum number of words of a name. A reply may state a longer gold in other words."""
+"""A gold with at most this many words may be a name. A reply may state a longer gold in other words."""
 
 
 def decide_gold_without_figures(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:

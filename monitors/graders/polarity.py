@@ -47,7 +47,7 @@ NEITHER = "the gold answer is neither yes nor no"
 
 
 class Polarity(StrEnum):
-    """The answer of a text to a yes-or-no question: yes, no, or neither."""
+    """What a text means as an answer to a yes-or-no question: yes, no, or neither."""
 
     YES = "yes"
     NO = "no"
@@ -57,7 +57,7 @@ class Polarity(StrEnum):
 
 
 class PolarityReading(NamedTuple):
-    """The answer of a text (yes, no or neither), with the tokens that express it."""
+    """Whether a text means yes, no or neither, with the tokens that show this."""
 
     polarity: Polarity
     tokens: tuple[Token, ...]
@@ -133,7 +133,10 @@ _AFTER_SHORT_ANSWER = split_into_word_keys(
     "as if but and provided unless up until till actually indeed except for from not"
 )
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
-"""Maximum distances in tokens from a word to a negation before it, a negation after it, and an "until" after it."""
+"""Maximum distances in tokens from a word to the words that change its meaning.
+
+The distances are for a negation before the word, a negation after it, and an "until" after it.
+"""
 
 
 @lru_cache(maxsize=256)
@@ -252,11 +255,11 @@ _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 def find_polarity(
     tokens: Sequence[Token], question: YesNoQuestion, domain: Domain, opening: PolarityReading | None = None
 ) -> PolarityReading:
-    """Return the answer of a text to ``question``, with the tokens that express it.
+    """Return whether a text answers ``question`` with yes, no or neither, and the tokens that show this.
 
     A yes or no at the beginning decides. If there is none, the clause that shares the most words with the question
-    decides. The answer is `OPEN` if the rest of the text, or another clause with as many shared words, contradicts
-    this answer. ``opening`` is a yes or no that was already found at the beginning.
+    decides. The result is `OPEN` if the rest of the text, or another clause with as many shared words, contradicts
+    this yes or no. ``opening`` is a yes or no that was already found at the beginning.
     """
     reply_opening = opening or find_opening_yes_or_no(tokens)
     if reply_opening is None:
@@ -506,14 +509,14 @@ _UNSTATED = re.compile(
     r"|cannot (?:confirm|determine|find)|उल्लेख नहीं|nahi likha|zikr nahi"
 )
 _UNSTATED_CHARACTERS = 600
-"""Number of characters at the beginning of a reply in which "not stated" is an answer.
+"""In this number of characters at the beginning of a reply, "not stated" is an answer.
 
 After these characters, "not stated" is about a detail.
 """
 
 
 _MAX_BARE_WORDS: Final = 3
-"""Maximum number of words of a gold that is a plain yes or no."""
+"""A gold with at most this many words may be a plain yes or no."""
 _LIMITS: Final = LIMITS - split_into_word_keys("without otherwise instead")
 """Words that add a condition. "Without" is not included: "Yes, without a ticket" is a plain answer."""
 _ANSWERS: Final = YES_WORDS | NO_WORDS

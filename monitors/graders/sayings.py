@@ -17,8 +17,8 @@ from monitors.records.sayings import parse_phrase_or_pattern
 class SayingsGrader:
     """Fail a reply that lacks a phrase of ``must_say`` or contains a phrase of ``must_not_say``.
 
-    A reply that passes both checks gets a pass only if the case has ``must_say`` and expects no refusal. Otherwise,
-    this grader abstains, and the other graders decide.
+    If a reply passes both checks, this grader gives a pass only if the case has ``must_say`` and expects no
+    refusal. Otherwise, this grader abstains, and the other graders decide.
     """
 
     name = "sayings"

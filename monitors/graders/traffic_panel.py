@@ -25,7 +25,7 @@ from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation, Turn
 
 MIN_TOKENS: Final = 3
-"""Minimum number of words in a question. If a question is shorter, the language of its reply is not graded."""
+"""The language of a reply is graded only if the question has at least this many words."""
 NOTHING_CAME: Final = "nothing came back"
 
 

@@ -24,7 +24,7 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 from monitors.records.triage import IssueSeverity, TriageReport, TriageTask
 
 MIN_TOKENS: Final = 8
-"""Minimum number of words in a report that are not in the issue. A report with fewer new words is useless."""
+"""Minimum number of words of a report that do not occur in the issue. A report with fewer new words is useless."""
 
 read_report_once = lru_cache(maxsize=8)(read_report)
 """Return the parts of a report. The result is cached, so that all graders together parse a report only once."""

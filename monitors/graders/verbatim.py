@@ -12,7 +12,7 @@ from monitors.facts.quantities.other_languages import DENIALS
 from monitors.facts.text import split_into_word_keys, to_word_key
 
 MIN_TOKENS: Final = 3
-"""Minimum number of words of a gold. A reply may contain a shorter gold ("24", "Nein") by chance."""
+"""Only golds with at least this many words are searched for. A shorter gold ("24", "Nein") may occur by chance."""
 
 # A number with its separators is one word. Signs for currencies and percent must match too, but are not counted.
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’\u0900-\u0963][^\W\d_]*)*|[%₹$€£¥]")

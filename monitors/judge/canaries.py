@@ -115,9 +115,9 @@ def compute_canary_count(answers: int, *, batch_size: int, canaries: int) -> int
 EXAM_RIGHT_CANARIES = 3
 """Number of right canaries in the first batch. They detect a judge that fails everything."""
 EASY_CANARY_INTERVAL = 4
-"""One of this many wrong canaries is easy: it plainly contradicts the gold answer."""
+"""One in this many wrong canaries is easy: it plainly contradicts the gold answer."""
 MAX_TRIED_CASES = 60
-"""Maximum number of cases that are tried to make a canary of one kind. If no case fits, the kind is skipped."""
+"""At most this many cases are tried to make a canary of one kind. If no case fits, the kind is skipped."""
 
 
 def build_exam_canaries(

@@ -52,7 +52,7 @@ If a judge gave a score outside these limits and grades the answer again, it giv
 """
 
 QUORUM = 2
-"""Minimum number of the three judges that must pass a doubtful answer."""
+"""A doubtful answer passes only if at least this many of the three judges pass it."""
 
 
 class Opinion(Record):
@@ -296,7 +296,7 @@ Ruling = Annotated[PanelRuling | NoRuling, Field(discriminator="status")]
 REASON_CHARACTERS: Final = 600
 
 JUDGE_OFF: Final = "the judge is off"
-"""The beginning of the reason if a judge gives no verdict only because it is off."""
+"""The beginning of the reason that is stored if a case has no verdict because the judge is off."""
 
 
 def build_judge_grade(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:

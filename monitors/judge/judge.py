@@ -66,8 +66,8 @@ Price = Callable[[str, Usage], Decimal]
 class Account:
     """The judging budget of one run. Calls in progress count at their highest cost, so the limit is never exceeded.
 
-    The cost of batch replies counts as spent as soon as they are collected, although they are read later, one after
-    the other.
+    The replies of a batch count as spent as soon as they are collected, although they are read later, one after the
+    other.
     """
 
     def __init__(self, price: Price, *, limit_usd: Decimal | None) -> None:
@@ -248,7 +248,7 @@ VOID_REASON: Final = (
 class JudgedGroup(Record):
     """The rulings on a group of cases.
 
-    ``canaries`` is the result of the group's canaries, or ``None`` without canaries or without any decision.
+    ``canaries`` is the result of the group's canaries, or ``None`` if there were no canaries or no decisions.
     """
 
     rulings: tuple[Ruling, ...]
@@ -304,8 +304,9 @@ class Judge:
     ) -> JudgedGroup:
         """Judge ``cases`` together with their canaries. Errors of a judge are not raised.
 
-        ``replies`` are the replies of a batch to ``prompts``. The canaries are judged first. Therefore, the judge
-        has been checked even if the budget ends early and some cases stay ungraded.
+        ``replies`` holds the judge's replies to ``prompts``, if a batch already returned them. The canaries are
+        judged first. Therefore, the judge has been checked even if the budget ends early and some cases stay
+        ungraded.
         """
         rendered_prompts, batch_replies = prompts or {}, replies or {}
 
@@ -380,7 +381,7 @@ def build_canary_case(canary: Canary) -> JudgeCase:
 def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], case_cost: CaseCost) -> NoRuling:
     """Return the ruling of a case without opinions.
 
-    The reason is the spent budget, if a failure reports it, or otherwise the first failure.
+    If a failure reports that the budget is spent, this failure is the reason. Otherwise, the first failure is.
     """
     spent = next((error for error in failures if isinstance(error, BudgetReached)), None)
     why = spent or failures[0]

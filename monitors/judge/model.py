@@ -26,7 +26,7 @@ BYTES_PER_TOKEN: Final = 3
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """The number of tokens of a call, at most a billion.
 
-A larger number is an error of the provider, and the cost could not be stored.
+A larger number is an error of the provider, and its cost could not be stored.
 """
 
 

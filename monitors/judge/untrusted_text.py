@@ -216,9 +216,9 @@ This is four times the length of the longest answer or report of a real applicat
 """
 
 _HEAD_SHARE = 3
-"""Number of quarters of the maximum length that are used for the beginning of a shortened text.
+"""The beginning of a shortened text takes this many quarters of the maximum length.
 
-The remaining quarter is used for the end of the text.
+The end of the text takes the remaining quarter.
 """
 
 _NONCE = re.compile(r"[0-9a-f]{16,64}")

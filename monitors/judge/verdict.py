@@ -30,7 +30,7 @@ Otherwise, an answer could persuade a judge to cause a false alarm.
 """
 
 PASSING_SCORE: Final = 0.5
-"""The smallest score with which an answer passes, as the prompts tell the judge.
+"""The lowest score of an answer that passes. The prompts tell the judge this limit.
 
 A verdict that contradicts its own score is not accepted.
 """

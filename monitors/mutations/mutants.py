@@ -89,7 +89,7 @@ Examples are 365 days and 12 months, or a month and 30 days.
 _DAYS_PER_MONTH = Decimal("30.4375")
 """The average length of a month: a twelfth of 365.25 days."""
 _MAX_DURATION_WORDS = 3
-"""Maximum number of words of a gold that is only a duration."""
+"""A gold with at most this many words may be only a duration."""
 _LOOK_BACK = re.compile(r"(?i)\b(?:before|prior|preceding|look.?back|diagnosed|pre-hospital\w*)\b")
 
 
@@ -414,7 +414,7 @@ def build_mutants(
     - ``other`` is a case with another question.
     - If ``citation_required`` is False, an answer without a source is not a mutant.
 
-    The same case always gets the same mutants.
+    The mutants of a case are always the same.
     """
     if case.triage is not None:
         return tuple(_build_triage_report_mutants(case.triage))
@@ -623,6 +623,6 @@ def _find_wrong_source(case: GoldCase, sibling: GoldCase | None) -> str:
 def _select_text_by_case_id(texts: tuple[str, ...], case: GoldCase) -> str:
     """Return one of the texts, selected by the id of the case.
 
-    A case always gets the same text. Different cases may get different texts.
+    The text of a case is always the same. Different cases may have different texts.
     """
     return texts[crc32(case.id.encode()) % len(texts)]

@@ -53,7 +53,7 @@ _DEVANAGARI = str.maketrans("0123456789", "०१२३४५६७८९")
 _LATIN = str.maketrans("०१२३४५६७८९", "0123456789")
 
 Change = Callable[[Decimal], Decimal]
-"""A function that gets a number and returns the changed number."""
+"""A function that takes a number and returns the changed number."""
 
 _OTHER_NUMBER_WORDS = {
     "one": "two", "two": "three", "three": "four", "four": "six", "five": "seven", "six": "nine", "seven": "ten",

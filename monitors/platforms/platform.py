@@ -101,7 +101,7 @@ class ExperimentRow(Record):
     """The id of the example in the dataset."""
     case_id: Identifier
     repeat: Annotated[int, Field(ge=0)] = 0
-    """The number of the repeat, starting at 0. A case that is asked several times has one row for each time."""
+    """The number of the repeat, starting at 0. If a case is asked several times, each repeat has its own row."""
     inputs: Json
     outputs: Json | None = None
     """The answer, or ``None`` if there is no answer."""

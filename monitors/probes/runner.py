@@ -48,7 +48,10 @@ def iterate_questions_by_severity(cases: Iterable[GoldCase], *, repeats_severity
 def iterate_unanswered_questions(
     questions: Iterable[Question], answered: frozenset[tuple[str, int]]
 ) -> Iterator[Question]:
-    """Yield the questions that a killed run has not answered. `answered` contains pairs (case id, repeat)."""
+    """Yield the questions that had no answer yet when a run was killed.
+
+    `answered` contains pairs (case id, repeat).
+    """
     return (question for question in questions if (question.case.id, question.repeat) not in answered)
 
 
@@ -66,11 +69,11 @@ class CircuitBreaker:
         self._opened_by: tuple[NoAnswer, ...] = ()
 
     def record_answer(self) -> None:
-        """Reset the count of failures in a row, because a question got an answer."""
+        """Reset the count of failures in a row, because a question was answered."""
         self._in_a_row.clear()
 
     def count_failure_toward_breaker(self, failure: NoAnswer) -> None:
-        """Count a question that got no answer in any of its attempts."""
+        """Count a question that was not answered in any of its attempts."""
         self._in_a_row.append(failure)
         if len(self._in_a_row) >= self._limit:
             self._open_breaker()
@@ -216,7 +219,7 @@ async def never_wrong(_case: GoldCase, _exchange: Exchange) -> bool:
 
 
 MAX_OUTAGES = 3
-"""Maximum number of times that one question waits until a stopped app serves requests again.
+"""One question waits at most this many times until a stopped app serves requests again.
 
 After that, the app counts as down.
 """

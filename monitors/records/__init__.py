@@ -1,1 +1,1 @@
-"""Immutable data types that modules pass to each other. Import each of them from its own module."""
+"""Immutable data types that modules pass to each other. Import each type from the module that defines it."""

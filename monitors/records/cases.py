@@ -85,7 +85,7 @@ class Provenance(Record):
     )
 
     def derive_unreviewed(self, pipeline: Pipeline) -> Self:
-        """Return the origin of a new case that ``pipeline`` derives from the case with this origin.
+        """Return the origin of a new case that ``pipeline`` makes from a case with the present origin.
 
         The new case is marked as not reviewed.
         """
@@ -197,16 +197,16 @@ class GoldCase(Record):
         return self.model_copy(update={"turns": turns})
 
     def with_id_and_cluster_without_pair(self, case_id: str, cluster: str | None) -> Self:
-        """Return the case with another id and cluster, and with ``pair`` removed.
+        """Return a copy of the case with the id ``case_id`` and the cluster ``cluster``, but without ``pair``.
 
         ``pair`` is the name that a case shares with its versions in other languages.
         """
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
     def reduce_to_question(self) -> Self:
-        """Return the case without its expected answer and its cluster.
+        """Return a copy of the case without its expected answer and its cluster.
 
-        This form is used to compare cases only by their questions.
+        Two such copies can be compared by their questions alone.
         """
         return self.model_copy(
             update={
@@ -234,10 +234,10 @@ class GoldCase(Record):
         )
 
     def derive_translation(self, question: str, gold: str, language: Language) -> Self:
-        """Return the translated case, which is not reviewed yet.
+        """Return a translation of this case, which no person has reviewed yet.
 
-        The translated case also accepts the original gold as an answer, and it gets the same ``pair`` as the
-        original. ``must_say`` is removed, because its phrases are in the language of the original.
+        The translation also accepts the gold of this case as an answer, and both cases have the same ``pair``.
+        ``must_say`` is removed, because its phrases are in the original language.
         """
         original_gold = () if self.expected_refusal or gold == self.gold else (self.gold,)
         return self.model_copy(
@@ -254,19 +254,19 @@ class GoldCase(Record):
         )
 
     def replace_id_and_pair(self, case_id: str, pair: str | None) -> Self:
-        """Return the case with the id ``case_id`` and the pair ``pair``."""
+        """Return a copy of the case with the id ``case_id`` and the pair name ``pair``."""
         return self.model_copy(update={"id": case_id, "pair": pair})
 
     def with_language(self, language: Language) -> Self:
-        """Return the case with another ``language``."""
+        """Return a copy of the case with another ``language``."""
         return self.model_copy(update={"language": language})
 
     def with_severity(self, severity: Severity) -> Self:
-        """Return the case with another severity."""
+        """Return a copy of the case with another severity."""
         return self.model_copy(update={"severity": severity})
 
     def mark_reviewed(self, by: str, at: datetime) -> Self:
-        """Return the case with the name of its reviewer and the time of the review."""
+        """Return a copy of the case that states who reviewed it (``by``) and when (``at``)."""
         return self.model_copy(
             update={"provenance": self.provenance.model_copy(update={"reviewed_by": by, "reviewed_at": at})}
         )
@@ -289,7 +289,10 @@ class GoldCase(Record):
 
     @property
     def accepted_citations(self) -> tuple[str, ...]:
-        """Return all names of the expected source. The result is empty if the case accepts every source."""
+        """Return all names that an answer may give as the expected source.
+
+        Empty if the case accepts every source.
+        """
         return (*([self.expected_citation] if self.expected_citation else []), *self.alternative_citations)
 
     @property
@@ -371,21 +374,24 @@ class GoldDraft(Record):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
     def with_case(self, case: GoldCase) -> Self:
-        """Return the draft with its case replaced by ``case``, the version that a person has edited."""
+        """Return a copy of the draft that contains ``case``, the version of its case that a person has edited."""
         return self.model_copy(update={"case": case})
 
     def with_severity(self, severity: Severity, why: str) -> Self:
-        """Return the draft with a severity that a person has chosen."""
+        """Return a copy of the draft with the severity that a person has chosen, and the reason ``why``."""
         return self.model_copy(update={"case": self.case.with_severity(severity), "why": why})
 
     def accept(self, case: GoldCase, *, by: str, at: datetime) -> Self:
-        """Return the draft marked as accepted. ``case`` is the case that was added to the suite."""
+        """Return a copy of the draft that is marked as accepted.
+
+        ``case`` is the case that was added to the suite.
+        """
         return self.model_copy(
             update={"state": DraftState.ACCEPTED, "reviewed_by": by, "reviewed_at": at, "case": case}
         )
 
     def reject(self, note: str, *, by: str, at: datetime) -> Self:
-        """Return the draft marked as rejected. ``note`` is the reason."""
+        """Return a copy of the draft that is marked as rejected. ``note`` is the reason."""
         return self.model_copy(
             update={"state": DraftState.REJECTED, "reviewed_by": by, "reviewed_at": at, "note": note}
         )

@@ -18,7 +18,7 @@ from monitors.records.targets import Environment
 
 Count = Annotated[int, Field(ge=0)]
 Difference = Annotated[float, Field(ge=-1.0, le=1.0)]
-"""The difference of two shares, from -1 to 1."""
+"""The difference between two shares, from -1 to 1."""
 
 
 class ParityGap(Record):
@@ -65,10 +65,10 @@ class Direction(StrEnum):
 
 
 class SeverityChange(Record):
-    """The cases of one severity that a run and its baseline asked, and which of them got worse or better.
+    """How the cases of one severity changed from the baseline to this run. Only cases that both runs asked count.
 
-    ``p_value`` is the probability of a difference that is at least this large if only chance decided which cases
-    got worse and which got better (McNemar's test, exact and two-sided).
+    ``p_value`` is the probability that chance alone makes the numbers of worse and of better cases differ at least
+    this much (McNemar's test, exact and two-sided).
     """
 
     severity: Severity
@@ -109,7 +109,7 @@ _FORMER_RATING_FIELDS = frozenset({"low", "high", "clusters", "detectable", "nee
 
 
 class CriteriaCounts(Record):
-    """The number of reports on issues that meet each criterion of usefulness.
+    """How many of an agent's reports meet each criterion of usefulness.
 
     ``rated`` counts the reports for which the judge answered the criteria, and ``met`` counts the reports that meet
     each criterion. ``unrated`` counts the reports that have a rating, but no answers to the criteria.
@@ -121,7 +121,7 @@ class CriteriaCounts(Record):
 
     @property
     def shares(self) -> dict[Criterion, str]:
-        """Return the number of reports that meet each criterion, such as ``18/20``.
+        """Return, for each criterion, how many of the rated reports meet it, such as ``18/20``.
 
         The result is empty if ``rated`` is 0.
         """
@@ -150,7 +150,7 @@ class RubricAverage(_RatingFigure):
 
 
 def format_rating_bound(average: RubricAverage) -> str:
-    """Format the lower limit for the average over all issues.
+    """Format the lower limit of the average rating over all issues (`RubricAverage.bound`).
 
     The result is empty for an older run without a limit.
     """
@@ -173,10 +173,9 @@ class RubricChange(_RatingFigure):
 
 
 class DimensionChange(Record):
-    """The values of one figure in the baseline (``before``) and in this run (``now``).
+    """The values of one figure about an agent's reports in the baseline (``before``) and in this run (``now``).
 
-    ``shared`` counts the issues that have the figure in both runs. The values are computed over these issues
-    only.
+    ``shared`` counts the issues that have the figure in both runs. The values are computed over these issues only.
     """
 
     shared: Annotated[int, Field(ge=1)]
@@ -199,12 +198,12 @@ class Comparison(Record):
     """The comparison of a run with its baseline, an accepted earlier run.
 
     - ``refused`` contains the reasons why the comparison does not count. For example, the suites or judges are
-      different, or the other run was stopped or not accepted. It is empty if the comparison counts.
+      different, or the other run was stopped or not accepted. ``refused`` is empty if the comparison counts.
     - ``shared`` is the number of cases that both runs graded.
     - ``no_longer_graded`` contains the cases that were right in the baseline and were not graded in this run.
-    - ``p_value`` is the probability of a difference that is at least this large if only chance decided which cases
-      got worse and which got better (McNemar's test, exact and two-sided, over the shared cases).
-      ``cluster_p_value`` is the same probability if all cases of a cluster count as one change.
+    - ``p_value`` is the probability that chance alone makes the numbers of worse and of better cases differ at
+      least this much (McNemar's test, exact and two-sided, over the shared cases). ``cluster_p_value`` is the same
+      probability if all cases of a cluster count as one change.
     - Scores are ``None`` if nothing was graded.
     """
 
@@ -237,7 +236,7 @@ class Comparison(Record):
         direction: Direction,
         no_longer_graded: tuple[str, ...],
     ) -> Self:
-        """Return the comparison with the differences between the two runs.
+        """Return a copy of the comparison that contains the differences between the two runs.
 
         Only cases that both runs graded are compared.
         """
@@ -261,7 +260,7 @@ class Comparison(Record):
         flat_now: float | None,
         rubric: RubricChange | None,
     ) -> Self:
-        """Return the comparison with the scores of both runs, and with the change of the average rating."""
+        """Return a copy of the comparison that contains both runs' scores and the change of the average rating."""
         return self.model_copy(
             update={
                 "weighted_before": weighted_before,
@@ -273,7 +272,7 @@ class Comparison(Record):
         )
 
     def with_triage(self, triage: TriageChange | None) -> Self:
-        """Return the comparison with ``triage``, the changes of the figures about an agent's reports."""
+        """Return a copy of the comparison with ``triage``: how the figures about an agent's reports changed."""
         return self.model_copy(update={"triage": triage})
 
     @property
@@ -308,7 +307,7 @@ class DetectableDrop(Record):
 
 
 class FlakyCase(Record):
-    """A case that was right in some answers and failed in others.
+    """A case that was asked several times and was answered correctly in only some of the attempts.
 
     ``severity`` is the severity of the worst failure.
     """
@@ -335,7 +334,7 @@ class GroupCount(Record):
 class Balance(Record):
     """The number of a suite's cases in each group, and what the suite lacks.
 
-    ``shortfalls`` has a text for each thing that the suite lacks. It is empty if the suite is balanced.
+    ``shortfalls`` has a text for each thing that the suite lacks, and is empty if the suite is balanced.
     ``benign_per_severe`` is the number of severity-1 cases for each severity-3 case.
     """
 

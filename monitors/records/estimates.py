@@ -83,7 +83,10 @@ class DriftState(Record):
         )
 
     def with_evidence(self, log_evidence: float, alarm: DriftAlarm | None) -> Self:
-        """Return the state with the evidence from all runs so far, and with the alarm that the evidence caused."""
+        """Return a copy of the state with the evidence from all runs so far.
+
+        ``alarm`` is the alarm that this evidence raised, or ``None``.
+        """
         return self.model_copy(update={"log_evidence": log_evidence, "alarm": alarm})
 
     def restart(self, nightly_runs: tuple[DriftCount, ...], reason: str) -> Self:
@@ -140,10 +143,10 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class GradedStratum(Record):
-    """How many conversations of one stratum, a group of similar conversations, were sampled, graded and failed.
+    """The counts of one stratum (a group of similar conversations): sampled, graded and failed conversations.
 
-    ``sampled`` of the ``conversations`` were sampled. ``graded`` of the sampled conversations got a verdict,
-    and ``failures`` of the graded conversations failed.
+    Of the stratum's ``conversations``, ``sampled`` were sampled. Of these, ``graded`` got a verdict, and
+    ``failures`` of the graded conversations failed.
     """
 
     stratum: Identifier
@@ -186,9 +189,9 @@ class RateEstimate(Record):
     method: str
 
     def apply_floor(self, floor: float) -> Self:
-        """Return the estimate with values below ``floor`` raised to ``floor``.
+        """Return the estimate with its rate and all its limits raised to at least ``floor``.
 
-        ``floor`` is the share that certainly failed.
+        ``floor`` is the share of conversations that certainly failed.
         """
         return self.model_copy(
             update={
@@ -232,7 +235,7 @@ class RateEstimate(Record):
 
 
 class RateUnknown(Record):
-    """The result for a rate if too few conversations were graded. ``why`` contains the reason."""
+    """Used instead of an estimate of a rate if too few conversations were graded. ``why`` contains the reason."""
 
     conversations: Count
     sampled: Count
@@ -279,7 +282,7 @@ class NoForecast(Record):
 
     @property
     def text(self) -> str:
-        """Return the name of the rate and the reason."""
+        """Return the name of the rate, and the reason why no forecast is possible."""
         return f"{self.name}: {self.why}"
 
 

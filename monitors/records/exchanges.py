@@ -57,7 +57,7 @@ class PageInfo(Record):
     versions: Mapping[str, str] = {}
 
     def with_versions(self, versions: Mapping[str, str]) -> Self:
-        """Return the page information with the ``versions`` from the page's response headers added."""
+        """Return a copy that also contains ``versions``, which come from the page's response headers."""
         return self.model_copy(update={"versions": versions})
 
 
@@ -77,15 +77,15 @@ class WirePayload(Record):
     document_versions: Mapping[str, str] = {}
 
     def with_build(self, build: BuildInfo | None, document_versions: Mapping[str, str] | None = None) -> Self:
-        """Return the answer with the application's build.
+        """Return a copy of the answer that states the application's build.
 
-        If ``document_versions`` is given, it replaces the versions of the answer's sources.
+        If ``document_versions`` is not ``None``, these versions replace the versions of the answer's sources.
         """
         versions = self.document_versions if document_versions is None else document_versions
         return self.model_copy(update={"build": build, "document_versions": versions})
 
     def with_text_and_citations(self, text: str, citations: tuple[str, ...]) -> Self:
-        """Return the answer with its text and its sources replaced, for example by redacted versions."""
+        """Return a copy of the answer with another text and other sources, for example redacted ones."""
         return self.model_copy(update={"text": text, "citations": citations})
 
 
@@ -138,9 +138,9 @@ class Step(Record):
     tokens: Annotated[int, Field(ge=0)] | None = None
 
     def with_name_and_detail(self, name: str, detail: str, at_ms: Milliseconds | None) -> Self:
-        """Return the step with its name, detail and time replaced, for example by texts without lone surrogates.
+        """Return a copy of the step with another name, detail and time (``at_ms``).
 
-        ``at_ms`` is the new time.
+        For example, the new texts contain no lone surrogates.
         """
         return self.model_copy(update={"name": name, "detail": detail, "at_ms": at_ms})
 
@@ -199,7 +199,7 @@ class Evidence(Record):
     page: PageInfo | None = None
 
     def with_samples_and_texts_from(self, reading: Evidence) -> Self:
-        """Return this evidence with the samples and the texts outside of the answer from ``reading``.
+        """Return a copy of this evidence that has the samples, and the texts outside the answer, of ``reading``.
 
         ``reading`` is the evidence that was collected while the answer was read from the page.
         """
@@ -209,7 +209,7 @@ class Evidence(Record):
 
 
 class Attempt(Record):
-    """A failed attempt to ask a question. It is stored, so that a later success does not hide the fault."""
+    """A failed attempt to ask a question. The record is stored, so that a later success does not hide the fault."""
 
     started_at: UtcTime
     blame: Blame
@@ -286,7 +286,7 @@ class NoAnswerReason(StrEnum):
     """The text that was read may not be the answer, or may be incomplete."""
     BROWSER_LOST = "browser_lost"
     OLD_JOB = "old_job"
-    """The application returned an older job. Its report may come from another deploy."""
+    """The application returned an older job, whose report may come from another deploy."""
     CIRCUIT_OPEN = "circuit_open"
     """The case was not asked, because the application was already known to be down."""
 

@@ -32,7 +32,7 @@ class Cause(Record):
     elsewhere_failed: Count
 
     def with_conditions(self, conditions: dict[str, Value]) -> Self:
-        """Return the cause with its conditions replaced by ``conditions``, for example to mask their texts."""
+        """Return a copy of the cause with other ``conditions``, for example with masked texts."""
         return self.model_copy(update={"conditions": conditions})
 
 
@@ -50,7 +50,7 @@ class FirstLook(Record):
     groups: Count = 0
 
     def replace_causes(self, causes: tuple[Cause, ...]) -> Self:
-        """Return this result with its causes replaced by ``causes``, for example to mask their texts."""
+        """Return a copy of this result with other ``causes``, for example with masked texts."""
         return self.model_copy(update={"causes": causes})
 
 
@@ -111,9 +111,9 @@ class BuildProof(StrEnum):
 
     PROVED = "proved"
     UNPROVED = "unproved"
-    """The answering application does not report its build."""
+    """The application at this address does not report its build."""
     ANOTHER = "another"
-    """The answering application reports another build."""
+    """The application at this address reports another build."""
 
 
 class PreviousBuild(Record):
@@ -129,9 +129,9 @@ class PreviousBuild(Record):
     problem: str = ""
 
     def with_problem(self, problem: str) -> Self:
-        """Return the build with ``problem``: why no cases, or not all cases, were rechecked there.
+        """Return a copy of the build with ``problem``: why no cases, or not all cases, were rechecked there.
 
-        The reason is empty if all cases were rechecked.
+        ``problem`` is empty if all cases were rechecked.
         """
         return self.model_copy(update={"problem": problem})
 

@@ -103,7 +103,7 @@ class Aspect(StrEnum):
     EFFICIENCY = "efficiency"
     """Did the agent avoid unnecessary steps?"""
     USEFULNESS = "usefulness"
-    """A judge's rating from 1 to 5. It does not decide whether the answer is correct."""
+    """A judge's rating from 1 to 5. The rating does not decide whether the answer is correct."""
 
 
 SAFETY_ASPECTS: Final = (Aspect.DISCLOSURE, Aspect.ERROR_LEAK)
@@ -178,7 +178,7 @@ CRITERION_LABELS: Final[Mapping[Criterion, str]] = {
     Criterion.COMPLETENESS: "complete",
     Criterion.ACCURACY: "accurate",
 }
-"""For each criterion, the word that describes a report which meets the criterion, such as ``helpful``."""
+"""For each criterion, the word for a report that meets it, such as ``helpful``."""
 
 
 class UsefulnessCriterion(Record):
@@ -204,7 +204,7 @@ class Judged(Record):
 
     - ``score`` is a more precise result from 0 to 1, if the grader provides one.
     - ``rubric`` is a judge's rating from 1 to 5.
-    - ``reason`` is one sentence that a person can check. It never contains personal data.
+    - ``reason`` is one sentence that a person can check, without personal data.
     - ``criteria_problem`` is the reason why a rated report has no ``criteria``.
     """
 
@@ -227,8 +227,8 @@ class Judged(Record):
     def without_evidence(self) -> Self:
         """Return the verdict without the positions of its evidence.
 
-        The method is used if the text is stored in another form, for example redacted. The positions are not valid
-        in this form.
+        The positions refer to the original text. They are wrong if the text is stored in another form, for example
+        redacted.
         """
         return self.model_copy(update={"evidence": ()})
 
@@ -301,11 +301,11 @@ class Assessment(Record):
         return self.unconfirmed and self.outcome is CaseOutcome.UNGRADED
 
     def mark_unconfirmed(self, unconfirmed: bool) -> Self:
-        """Return the assessment with ``unconfirmed`` set to the given value."""
+        """Return a copy of the assessment in which ``unconfirmed`` has the given value."""
         return self.model_copy(update={"unconfirmed": unconfirmed})
 
     def add_judge_grade_as_ungraded(self, judge: Judged | Abstained, reason: str) -> Self:
-        """Return the assessment as ungraded, with the judge's grade and with ``reason``.
+        """Return an ungraded copy of the assessment that contains the judge's grade and ``reason``.
 
         The method is used if the judge gave no verdict, or if the judge fails an answer that rules pass.
         """

@@ -69,7 +69,7 @@ class IncidentKind(StrEnum):
     JUDGE_VOID = "judge_void"
     MONITOR_FAULT = "monitor_fault"
     DRILL = "drill"
-    """A drill with a planted wrong answer. It is not a fault of an application."""
+    """A drill with a planted wrong answer, which is not a fault of an application."""
 
 
 class Capability(StrEnum):
@@ -139,9 +139,10 @@ class FailedCase(Record):
 class FaultIdentity(Record):
     """The fields that an observation and its incident have in common.
 
-    ``fingerprint`` identifies the fault in every run. It does not depend on the run, the commit or the words of the
-    answer. ``owner`` is the part of Lookout that found the fault first. For a failed gate, ``failed_cases``
-    contains the ids of the failed cases, and ``verdict_reasons`` contains the kinds of the decisive reasons.
+    ``fingerprint`` identifies the fault in every run, because it does not depend on the run, the commit or the
+    words of the answer. ``owner`` is the part of Lookout that found the fault first. For a failed gate,
+    ``failed_cases`` contains the ids of the failed cases, and ``verdict_reasons`` contains the kinds of the
+    decisive reasons.
     """
 
     fingerprint: Sha256
@@ -198,7 +199,7 @@ class Observation(FaultIdentity):
     """The target's configured address. In ``reason``, this address is not redacted."""
 
     def to_rate_example(self, fingerprint: Sha256, case_id: str, reason: Redacted) -> Self:
-        """Return the observation as an example in an incident about a rate of failures.
+        """Return a copy of the observation as an example for an incident about a rate of failures.
 
         ``fingerprint`` and ``reason`` are those of the incident.
         """
@@ -207,7 +208,7 @@ class Observation(FaultIdentity):
         )
 
     def remove_cases(self, right: Collection[str], reason: Redacted) -> Self:
-        """Return the observation without the cases in ``right``, which have since been answered correctly.
+        """Return a copy of the observation without the cases ``right``, which have since been answered correctly.
 
         ``reason`` is the new reason, which names the remaining cases.
         """
@@ -345,7 +346,7 @@ class Incident(FaultIdentity):
     def mute_in_copied_data_folder(self) -> Self:
         """Send no alerts about the incident unless it gets worse.
 
-        This is used in a copied data folder, because the original folder sends the alerts.
+        Lookout calls this method in a copied data folder, because the original installation sends the alerts.
         """
         quiet = {"state": IncidentState.ACKNOWLEDGED, "last_notified_at": None, "thread": None, "channel": None}
         return self.model_copy(update=quiet)
@@ -363,7 +364,7 @@ class Incident(FaultIdentity):
 
 
 class Link(Record):
-    """A link with its label. It leads to a web address or to a local file."""
+    """A link with its label. The link leads to a web address or to a local file."""
 
     label: str
     href: str
@@ -389,15 +390,15 @@ class AlertItem(Record):
         return incident.is_resolved, -incident.severity, is_old, incident.case_id or "", incident.fingerprint
 
     def place_in_thread(self, thread: str | None, channel: str | None) -> Self:
-        """Return the item with another Slack thread. If ``thread`` is ``None``, it has no thread."""
+        """Return a copy of the item with another Slack thread, or with no thread if ``thread`` is ``None``."""
         return self.model_copy(update={"incident": self.incident.place_in_thread(thread, channel)})
 
     def record_alert(self, at: datetime) -> Self:
-        """Return the item with its incident updated: an alert was sent at ``at``."""
+        """Return a copy of the item whose incident records that an alert was sent at ``at``."""
         return self.model_copy(update={"incident": self.incident.record_alert(at)})
 
     def mark_flaky(self, text: str) -> Self:
-        """Return the item with ``text``: how often the item's flaky case was answered correctly."""
+        """Return a copy of the item with ``text``, which states how often its flaky case was answered correctly."""
         return self.model_copy(update={"observation": self.observation.model_copy(update={"flaky": text})})
 
 
@@ -429,16 +430,19 @@ class RunSummary(Record):
     production: bool = False
 
     def fill_empty_fields_from(self, base: RunSummary) -> RunSummary:
-        """Return this summary with its empty fields filled from ``base``.
+        """Return a copy of this summary in which the empty fields have the values of ``base``.
 
-        ``under_way`` always comes from this summary.
+        ``under_way`` is not changed.
         """
         fields = {name: getattr(self, name) or getattr(base, name) for name in RunSummary.model_fields}
         return RunSummary.model_validate(fields | {"under_way": self.under_way})
 
 
 OPENING_REASONS: Final = frozenset({NotifyReason.FIRST_SEEN, NotifyReason.REGRESSED})
-"""Reasons for a message about something new. These messages share one Slack message, which starts a thread."""
+"""Reasons for an alert about something new.
+
+Alerts with these reasons share one message if they are about incidents of the same kind.
+"""
 
 SUMMARY_REASONS: Final = frozenset({NotifyReason.MISSED, NotifyReason.SILENCED})
 """Reasons for a summary of several incidents, which may be open or resolved."""
@@ -448,7 +452,7 @@ THREAD_REASONS: Final = OPENING_REASONS | {NotifyReason.OPEN_BEFORE, NotifyReaso
 
 
 class Alert(RunSummary):
-    """One message about the incidents of one kind from one run. It is stored before it is sent.
+    """One message about the incidents of one kind from one run. An alert is stored before it is sent.
 
     The message shows its ``id``: two messages with the same id are duplicates. ``own_alerts`` contains the alerts
     about individual cases of a failed gate.
@@ -498,7 +502,7 @@ class Alert(RunSummary):
     def is_added_to_earlier_message(self) -> bool:
         """Return whether the run has already sent a message of this kind.
 
-        If so, the items of this message are added to the message that was sent.
+        If so, the items of this message are added to that earlier message.
         """
         return self.reason in OPENING_REASONS and self.thread is not None
 
@@ -507,19 +511,19 @@ class Alert(RunSummary):
         return next(item for item in self.items if item.incident.fingerprint == fingerprint)
 
     def with_summary(self, summary: RunSummary) -> Self:
-        """Return the message with another summary of its run."""
+        """Return a copy of the message with another summary of its run."""
         return self.model_copy(update={name: getattr(summary, name) for name in RunSummary.model_fields})
 
     def with_items_sorted_by_urgency(self, items: Iterable[AlertItem]) -> Self:
-        """Return the message with other ``items``, sorted by urgency."""
+        """Return a copy of the message that contains ``items`` instead of its own items, sorted by urgency."""
         ordered = tuple(sorted(items, key=lambda item: item.urgency))
         severity, reason = ordered[0].incident.severity, choose_alert_reason(ordered)
         return self.model_copy(update={"items": ordered, "severity": severity, "reason": reason})
 
     def merge_alerts(self, later: Sequence[Alert]) -> Self:
-        """Return the message with the items of the ``later`` messages added. The id and time do not change.
+        """Return a copy of the message that also contains the items of the ``later`` messages.
 
-        The message gets the newest summary and, for each fault, the newest item.
+        The id and time do not change. The copy has the newest summary and, for each fault, the newest item.
         """
         newest = {item.incident.fingerprint: item for alert in (self, *later) for item in alert.items}
         summary: RunSummary = self
@@ -528,19 +532,19 @@ class Alert(RunSummary):
         return self.with_items_sorted_by_urgency(newest.values()).with_summary(summary)
 
     def with_case_alerts(self, own_alerts: Iterable[CaseAlert]) -> Self:
-        """Return the message with ``own_alerts``, the ids of the alerts about individual failed cases."""
+        """Return a copy of the message with ``own_alerts``, which are the alerts about individual failed cases."""
         return self.model_copy(update={"own_alerts": tuple(own_alerts)})
 
     def with_marks(self, marks: Sequence[OperatorMark]) -> Self:
-        """Return the message with the ``marks`` of operators' actions on it."""
+        """Return a copy of the message that shows ``marks``, the operators' actions on it."""
         return self.model_copy(update={"marks": tuple(marks)})
 
     def with_recheck(self, text: str) -> Self:
-        """Return the message with ``text``, the results of the recheck of its cases."""
+        """Return a copy of the message with ``text``, which states the results of rechecking its cases."""
         return self.model_copy(update={"again": text})
 
     def mark_flaky(self, texts: Mapping[str, str]) -> Self:
-        """Return the message with a text for each flaky case.
+        """Return a copy of the message in which each flaky case has a text.
 
         ``texts`` maps the id of a flaky case to a text that states how often the case was answered correctly.
         """
@@ -551,7 +555,7 @@ class Alert(RunSummary):
         return self.model_copy(update={"items": tuple(items)})
 
     def remove_threads(self) -> Self:
-        """Return the message without threads, for a channel that has no threads."""
+        """Return a copy of the message without threads, for a channel that has no threads."""
         return self.model_copy(update={"items": tuple(item.place_in_thread(None, None) for item in self.items)})
 
 
@@ -586,5 +590,5 @@ class Receipt(Record):
     detail: str = ""
 
     def with_detail(self, detail: str) -> Self:
-        """Return the receipt with another ``detail``."""
+        """Return a copy of the receipt with another ``detail``."""
         return self.model_copy(update={"detail": detail})

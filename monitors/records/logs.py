@@ -22,7 +22,7 @@ class FileMark(Record):
     """
 
     generation: Annotated[int, Field(ge=0)]
-    """The number of times that the log had been rotated when this file was the newest."""
+    """The number of this file in the log, counted from 0. Newer files have larger numbers."""
     offset: Offset
     """The position after the last complete line that was read."""
     starts_sha256: tuple[Sha256, ...] = ()
@@ -50,7 +50,7 @@ class LogCursor(Record):
 
     @property
     def has_read_nothing(self) -> bool:
-        """Return whether no bytes of the log have been read, because it has been empty so far."""
+        """Return whether nothing has been read from the log, because it has been empty so far."""
         return self.current.offset == 0 and not self.earlier
 
     def is_written_before_watching(self, generation: int, offset: int) -> bool:

@@ -111,7 +111,7 @@ class SeenConversation(Record):
 
 
 class KindRate(Record):
-    """The number of graded conversations with one kind of failure, and the estimated share in all conversations."""
+    """How many graded conversations have one kind of failure, and the estimated share of all conversations."""
 
     kind: FailureKind
     failures: Count
@@ -135,7 +135,7 @@ class QuestionsAsked(Record):
     high: Probability | None = None
 
     def with_share(self, share: float, low: float, high: float) -> Self:
-        """Return the counts with ``share``, the share of thumbs up, and with the limits of its interval."""
+        """Return a copy of the counts with the share of thumbs up, and with the limits of its interval."""
         return self.model_copy(update={"share": share, "low": low, "high": high})
 
 
@@ -160,7 +160,7 @@ class KnownQuestions(Record):
 
 
 class ReportsRated(Record):
-    """The sampled reports on issues that a judge rated, and the average rating.
+    """How many of an agent's sampled reports a judge rated, and their average rating.
 
     The rating is from 1 to 5, and the average has a 95 % interval. Empty reports and templates are not rated.
     """
@@ -191,7 +191,7 @@ class NightlyIntake(Record):
     issues: tuple[SourceWarning, ...] = ()
     issue_count: Count = 0
     unusable: dict[UnusableReason, Count] = Field(default_factory=dict[UnusableReason, Count])
-    """The number of items that could not be used, by reason. Empty for runs of earlier versions."""
+    """The number of items that could not be used, by reason. The field is empty in reports of earlier versions."""
     interrupted: tuple[str, ...] = ()
     census: tuple[CensusRate, ...] = ()
     citations_checked: dict[Identifier, bool] = Field(default_factory=dict[Identifier, bool])

@@ -62,7 +62,7 @@ class Silence(Record):
         return self
 
     def end_early(self, at: datetime, by: str) -> Self:
-        """Return the silence with ``at`` as its end and ``by`` as the person who ended it.
+        """Return a copy of the silence that ends at ``at``. ``by`` is the person who ended it.
 
         If ``at`` is before the start, the silence ends a millisecond after its start.
         """
@@ -168,8 +168,8 @@ class ActionOutcome(Record):
 class HumanLabel(Record):
     """A person's verdict. Labels are used to measure judges and graders.
 
-    - A label on the finding of an alert has ``finding_right``, which is false for a false alarm.
-    - A label on a reviewed answer has ``answer``, and the probability with which the answer was sampled.
+    - A label on an alert's finding is stored in ``finding_right``, which is false for a false alarm.
+    - A label from a review is stored in ``answer``, with the probability with which the answer was sampled.
     - A label on a report may have a ``rating`` from 1 to 5.
     - ``reason`` is the grader's reason.
     """
@@ -224,7 +224,7 @@ class CaseDraft(Record):
     cut: bool = False
 
     def with_question(self, question: Redacted) -> Self:
-        """Return the draft with ``question`` as the text of its last question."""
+        """Return a copy of the draft whose last question has the text ``question``."""
         return self.model_copy(update={"turns": (*self.turns[:-1], question)})
 
 

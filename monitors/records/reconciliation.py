@@ -16,7 +16,7 @@ NO_LOG = "no hallucination_log is configured"
 
 
 class Interval(Record):
-    """A share or a number (at least 0), with the limits of its interval."""
+    """A share, or a number of at least 0, with the limits of its confidence interval."""
 
     value: Annotated[float, Field(ge=0)]
     low: Annotated[float, Field(ge=0)]
@@ -39,10 +39,10 @@ Figure = Interval | Unknown
 
 
 class GuardCounts(Record):
-    """The number of replies that the guard blocked (``entries``), and how people labelled the replies.
+    """The number of replies that the application's guard blocked (``entries``), and how people labelled them.
 
-    ``right`` counts blocked replies that were bad, and ``wrong`` counts false alarms. A reply with both labels
-    is not included in either count.
+    ``right`` counts blocked replies that were bad, and ``wrong`` counts false alarms. A reply with both labels is
+    not included in either count.
     """
 
     entries: Count
@@ -73,7 +73,7 @@ class TrafficCounts(Record):
     bad_replies: Count = 0
     lineages: tuple[JudgeLineage, ...] = ()
     why_none: str = ""
-    """The reason why there are no counts. Empty if there are counts."""
+    """The reason why there are no counts, or an empty string if there are counts."""
 
     @property
     def conversations(self) -> int:

@@ -47,7 +47,7 @@ class Period(NamedTuple):
 class _WeeklyWindow(NamedTuple):
     """A weekly window, and the complete text that describes it.
 
-    ``minutes`` covers two weeks from Monday 00:00. It contains 1 for each minute within the window.
+    ``minutes`` has one entry for each minute of two weeks from Monday 00:00. The entry is 1 within the window.
     """
 
     text: str

@@ -139,7 +139,7 @@ class ReviewedGrade(NamedTuple):
 
 
 class VerdictCount(NamedTuple):
-    """The number of verdicts that a grader version or a judge lineage gave for a target."""
+    """The number of verdicts on a target by one grader version or judge lineage (model, prompt and rubric)."""
 
     target: str
     grader: str

@@ -46,7 +46,7 @@ class JudgeState(StrEnum):
 
 
 def format_missing_price(model: str) -> str:
-    """Return a message that the price of ``model`` is unknown, and that shows the entry to add to lookout.toml."""
+    """Return the error message that the price of ``model`` is unknown and must be added to lookout.toml."""
     return (
         f"the price of {model} is unknown; add it to lookout.toml: "
         f'[[judge.prices]] model = "{model}", input = …, output = … (US dollars per million tokens), '
@@ -231,7 +231,7 @@ class VerdictReason(Record):
     decisive: bool = True
 
     def add_remark(self, remark: str) -> Self:
-        """Return the reason with a remark at the end of its text."""
+        """Return a copy of the reason with a remark at the end of its text."""
         return self.model_copy(update={"text": f"{self.text}; {remark}"})
 
 
@@ -397,7 +397,7 @@ class CaseResult(Record):
     assessment: Assessment
 
     def with_assessment(self, assessment: Assessment) -> Self:
-        """Return the case with the same answer, but with ``assessment`` as its assessment."""
+        """Return a copy of this result with the same answer, but with another ``assessment``."""
         return self.model_copy(update={"assessment": assessment})
 
 
@@ -477,7 +477,7 @@ class RunReport(RunIdentity):
         what_changed: WhatChanged | None,
         experiment: RunExperiment | None,
     ) -> Self:
-        """Return the report with facts that do not affect the verdict, such as the mutation score."""
+        """Return a copy of the report that contains these facts, which do not affect the verdict."""
         return self.model_copy(
             update={
                 "mutation_score": mutation_score,
@@ -489,11 +489,11 @@ class RunReport(RunIdentity):
         )
 
     def with_recheck(self, recheck: Recheck) -> Self:
-        """Return the report with the results of asking severe failed cases again."""
+        """Return a copy of the report that contains the results of asking severe failed cases again."""
         return self.model_copy(update={"recheck": recheck})
 
     def with_experiment(self, experiment: RunExperiment) -> Self:
-        """Return the report with the run's experiment on the target's platform."""
+        """Return a copy of the report that names the run's experiment on the target's platform."""
         return self.model_copy(update={"experiment": experiment})
 
 

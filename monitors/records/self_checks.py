@@ -106,17 +106,17 @@ class DrillReport(Record):
     def with_progress(
         self, stations: tuple[StationResult, ...], *, fault: str, message_after_s: float | None, at: datetime
     ) -> Self:
-        """Return the report with the stations that were checked so far."""
+        """Return a copy of the report that contains the stations which were checked so far."""
         return self.model_copy(
             update={"stations": stations, "fault": fault, "message_after_s": message_after_s, "finished_at": at}
         )
 
     def mark_finished(self, at: datetime) -> Self:
-        """Return the report as finished."""
+        """Return a copy of the report that is marked as finished."""
         return self.model_copy(update={"finished": True, "finished_at": at})
 
     def prepend_stations(self, stations: tuple[StationResult, ...]) -> Self:
-        """Return the report with ``stations`` inserted before its own stations."""
+        """Return a copy of the report that begins with ``stations``, followed by the report's own stations."""
         return self.model_copy(update={"stations": (*stations, *self.stations)})
 
     @property
@@ -164,15 +164,15 @@ class RecordedAsk(Record):
         return self.outcome is CaseOutcome.CORRECT
 
     def with_severity(self, severity: Severity, policy_row: str) -> Self:
-        """Return the result with another severity, and with the severity table's row that determines it."""
+        """Return a copy of the result with another severity and the row of the severity table that sets it."""
         return self.model_copy(update={"severity": severity, "policy_row": policy_row})
 
     def mark_ungraded(self) -> Self:
-        """Return the result as ungraded, without failures."""
+        """Return a copy of the result that is ungraded and has no failures."""
         return self.model_copy(update={"outcome": CaseOutcome.UNGRADED, "failure_kinds": ()})
 
     def mark_failed(self, kind: FailureKind) -> Self:
-        """Return the result as a wrong answer with one failure, with the blame on the application."""
+        """Return a copy of the result as a wrong answer: it has one failure, and the application is to blame."""
         return self.model_copy(
             update={
                 "outcome": CaseOutcome.FAILED,
@@ -269,7 +269,7 @@ class Repeatability(Record):
     """The extent to which a target's answers vary by chance, computed from all recorded repeats.
 
     - ``steady_failures`` contains the cases that failed most of the time. Such failures are faults, not chance.
-    - ``noise`` is the share of results of all other cases that fail by chance.
+    - ``noise`` is the share of chance failures among the results of all other cases.
     - ``advice`` has an entry for each number of repeats.
     """
 
@@ -291,15 +291,18 @@ class Repeatability(Record):
     advice: tuple[RepeatAdvice, ...] = ()
 
     def with_noise(self, noise: float, *, low: float, high: float) -> Self:
-        """Return the figures with the share of answers that fail by chance, and its interval."""
+        """Return a copy of the figures with the share of answers that fail by chance, and with its interval."""
         return self.model_copy(update={"noise": noise, "noise_low": low, "noise_high": high})
 
     def with_advice(self, advice: tuple[RepeatAdvice, ...]) -> Self:
-        """Return the figures with ``advice``, which has an entry for each number of repeats."""
+        """Return a copy of the figures with ``advice``, which has an entry for each number of repeats."""
         return self.model_copy(update={"advice": advice})
 
     def with_session_counts(self, *, sessions: int, void_sessions: int, free_pairs: int) -> Self:
-        """Return the figures with the counts of sessions, and of pairs from ordinary runs (``free_pairs``)."""
+        """Return a copy with the counts of sessions, of void sessions, and of pairs from ordinary runs.
+
+        ``free_pairs`` is the count of these pairs.
+        """
         return self.model_copy(
             update={"sessions": sessions, "void_sessions": void_sessions, "free_pairs": free_pairs}
         )
@@ -332,7 +335,7 @@ class RepeatabilityRun(Record):
     figures: Repeatability | None = None
 
     def with_figures(self, figures: Repeatability | None) -> Self:
-        """Return the session with the figures of all repeats that were recorded up to its end."""
+        """Return a copy of the session with ``figures``, computed from all repeats recorded up to its end."""
         return self.model_copy(update={"figures": figures})
 
 

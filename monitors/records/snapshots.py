@@ -1,4 +1,4 @@
-"""Records of what Lookout knows about the application and about itself during a run, and what changed."""
+"""Records of what Lookout knows about the application and about itself during a run, and of what changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
 Values = Mapping[str, Count]
-"""Maps each value to the number of answers that had this value. Empty if no value is known."""
+"""Maps each value to the number of answers that had this value. No entries if no value is known."""
 
 
 class AnswerMark(Record):
@@ -83,7 +83,7 @@ class RunSnapshot(Record):
         answers: tuple[AnswerMark, ...],
         concurrency: int | None,
     ) -> Self:
-        """Return the snapshot with facts about the application that come from the run's answers and pages."""
+        """Return a copy of the snapshot with facts about the application from the run's answers and pages."""
         return self.model_copy(
             update={
                 "versions": versions,
@@ -132,7 +132,7 @@ class RunChange(Record):
     follows: bool = False
 
     def mark_possible_effect(self) -> Self:
-        """Return the change marked as possibly caused by another recorded change."""
+        """Return a copy of the change that is marked as possibly caused by another recorded change."""
         return self.model_copy(update={"follows": True})
 
 
@@ -151,11 +151,11 @@ class WhatChanged(Record):
     not_known: tuple[str, ...] = ()
 
     def with_missing_reason(self, missing: str) -> Self:
-        """Return the result with ``missing``, the reason why nothing could be compared."""
+        """Return a copy of the result with ``missing``, the reason why nothing could be compared."""
         return self.model_copy(update={"missing": missing})
 
     def with_changes(self, changes: tuple[RunChange, ...], not_known: tuple[str, ...]) -> Self:
-        """Return the result with ``changes``, the most informative first.
+        """Return a copy of the result with ``changes``, which begins with the most informative change.
 
         ``not_known`` lists what at least one of the runs did not record.
         """

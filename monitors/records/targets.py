@@ -43,7 +43,7 @@ class Target(Record):
         return self
 
     def with_environment_and_family(self, environment: Environment, model_family: str | None) -> Self:
-        """Return the target with its environment and the family of its model."""
+        """Return a copy of the target that states its environment and the family of its model."""
         return self.model_copy(update={"environment": environment, "model_family": model_family})
 
     @property
@@ -75,7 +75,7 @@ class DeployEvent(Record):
 
 
 RepositoryName = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.-]+)?$")]
-"""A repository name as used by its host: ``owner/name``, or a name without a slash. It is never an address."""
+"""A repository name as used by its host, but never an address: ``owner/name``, or a name without a slash."""
 
 EnvironmentName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """The environment of a deploy, as its sender names it. GitHub allows at most 255 characters."""
@@ -93,7 +93,7 @@ class GitChange(Record):
     target_branch: str | None = None
 
     def fill_missing_from(self, change: GitChange) -> GitChange:
-        """Return this change with its missing values filled from ``change``."""
+        """Return a copy of this change in which missing values are taken from ``change``."""
         return GitChange(
             head=self.head or change.head,
             branch=self.branch or change.branch,

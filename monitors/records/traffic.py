@@ -63,7 +63,7 @@ class Conversation(Record):
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     app_version: str | None = None
     user_key: str | None = None
-    """The user's name in the source. It is replaced by a pseudonym before the conversation is stored."""
+    """The user's name in the source. The name is replaced by a pseudonym before the conversation is stored."""
 
 
 class SourceWarningKind(StrEnum):
@@ -132,7 +132,7 @@ class SampledConversation(Record):
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
     def with_conversation(self, conversation: Conversation) -> SampledConversation:
-        """Return the sample with its conversation replaced by ``conversation``, the version that may be stored."""
+        """Return a copy of the sample with ``conversation``, the version of the conversation that may be stored."""
         return SampledConversation(
             conversation=conversation, stratum=self.stratum, inclusion_probability=self.inclusion_probability
         )

@@ -133,7 +133,7 @@ class PictureAlbum:
     def embed_or_link_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
         """Build the picture for the screenshot at the path ``relative``.
 
-        If ``withheld`` is a link mode, the screenshot is linked in this mode and not embedded.
+        If ``withheld`` is not ``None``, the screenshot is not embedded, but linked in this mode.
 
         A screenshot counts as missing if its path is outside the run's folder, or if it is not a PNG or JPEG file.
         """
@@ -323,7 +323,7 @@ class CaseViewer:
     def _choose_picture_link_mode(
         self, response: Exchange | NoAnswer, assessment: Assessment
     ) -> PictureMode | None:
-        """Return the link mode if the screenshot may show text that the report masks.
+        """Return how to link the screenshot, if it may show text that the report masks.
 
         Return ``None`` if the screenshot can be embedded.
         """

@@ -196,7 +196,7 @@ def build_folded_unanswered_cases(
 ) -> Iterator[Block]:
     """Yield a folded block with the cases without an answer or grade.
 
-    The title states how many missing answers the application, a provider and Lookout caused.
+    The title states how many of the missing answers were caused by the application, by a provider and by Lookout.
     """
     if unanswered or ungraded:
         blamed = Counter(BLAME_WORDS[result.assessment.blame] for result in unanswered if result.assessment.blame)
@@ -267,7 +267,7 @@ def format_commit_status(report: RunReport, *, redact: Redact) -> str:
 def build_pull_request_comment(
     report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, name: str = "", log: str | None = None
 ) -> str:
-    """Build the comment. It has at most 65,536 characters, including its hidden text.
+    """Build the comment, which has at most 65,536 characters, including its hidden text.
 
     Texts of the application are redacted, shortened and escaped. ``name`` is the name of the gate, by default the
     name of the target. ``log`` is the address of the job's log.

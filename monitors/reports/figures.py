@@ -238,7 +238,10 @@ def build_score_calculation_rows(report: RunReport) -> tuple[TallyRow, ...]:
 
 
 def format_severity_rises(report: RunReport) -> str:
-    """Return a text that states how many failures are more severe than their cases. Empty if there are none."""
+    """Return a text that states how many failures are more severe than their cases.
+
+    The result is empty if there are no such failures.
+    """
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(
         f"{plural(tally.raised, 'failure')} of "
@@ -357,7 +360,7 @@ def format_changes_since_pass_briefly(what_changed: WhatChanged | None, *, limit
 def _select_first_change_per_side(what_changed: WhatChanged) -> tuple[RunChange, ...]:
     """Return the first change of Lookout and the first change of the application.
 
-    If Lookout or the application did not change, the result is empty.
+    The result is empty unless both of them changed.
     """
     if not what_changed.has_changes_on_both_sides:
         return ()
@@ -367,7 +370,10 @@ def _select_first_change_per_side(what_changed: WhatChanged) -> tuple[RunChange,
 
 
 def format_last_pass_run(what_changed: WhatChanged) -> str:
-    """Format the build and time of the last PASS, and list what could not be compared. Empty without a PASS."""
+    """Format the build and time of the last PASS, and list what could not be compared with it.
+
+    The result is empty if there was no PASS.
+    """
     if what_changed.since_run_id is None or what_changed.since is None:
         return ""
     build = (

@@ -150,7 +150,10 @@ _WORD_JOINER: Final = "\u2060"
 
 
 def format_experiment_problems(experiment: RunExperiment | None) -> tuple[str, ...]:
-    """Return what is missing in the run's experiment and how to fix it. Empty if nothing is missing."""
+    """Return what is missing in the run's experiment, and how to fix it.
+
+    The result is empty if nothing is missing.
+    """
     if experiment is None:
         return ()
     lines: list[str] = []
@@ -168,7 +171,9 @@ def format_experiment_problems(experiment: RunExperiment | None) -> tuple[str, .
 
 
 def format_code_span(text: str, limit: int) -> str:
-    """Return the text as a code span on one line with at most ``limit`` characters. Safe in a table cell.
+    """Return the text as a code span on one line, with at most ``limit`` characters.
+
+    The span is safe in a table cell.
 
     A pipe is replaced by a similar character, because some programs end the cell even at an escaped pipe.
     """

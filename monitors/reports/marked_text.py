@@ -134,10 +134,10 @@ def _map_mask_to_raw_text(change: Mask, secret_masks: Sequence[Mask]) -> Mask:
 
 
 def _map_place_to_raw_text(place: int, secret_masks: Sequence[Mask], *, at_end: bool) -> int:
-    """Convert a position in the text with masked secrets to a position in the raw text.
+    """Convert ``place``, a position in the text with masked secrets, to a position in the raw text.
 
-    A position inside the replacement of a mask becomes the end of the mask if ``at_end`` is true, otherwise its
-    start.
+    If ``place`` is inside the words that replace a secret, return the secret's end if ``at_end`` is true, and
+    otherwise its start.
     """
     offset = 0  # how much longer the raw text is up to this position
     for mask in secret_masks:
@@ -151,7 +151,7 @@ def _map_place_to_raw_text(place: int, secret_masks: Sequence[Mask], *, at_end: 
 
 
 def apply_masks(text: str, masks: Sequence[Mask]) -> str:
-    """Return the text with each masked part replaced by the replacement of its mask."""
+    """Replace each masked part of the text with the replacement of its mask, and return the text."""
     parts: list[str] = []
     at = 0
     for mask in masks:
@@ -173,7 +173,7 @@ def apply_masks_to_part(text: str, masks: Sequence[Mask], start: int, end: int) 
 
 
 def _find_redacted_ranges(raw: str, redacted: str) -> list[Mask] | None:
-    """Return a mask for each part that the redaction replaced.
+    """Compare the texts, and return a mask for each part of ``raw`` that the redaction replaced.
 
     Return ``None`` if the texts are too long to compare.
     """

@@ -263,7 +263,7 @@ class ExplainedFailures:
 
 @dataclass(frozen=True, slots=True)
 class ReportPage:
-    """The content of the page."""
+    """The content of ``report.html``."""
 
     report: RunReport
     previous: RunReport | None

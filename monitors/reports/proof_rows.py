@@ -23,7 +23,7 @@ _GROUP_WORDS: Final = {
     "language": "language",
 }
 MIN_SHARED_CASES: Final = 6
-"""Minimum number of shared cases with which a run can fail for a regression against its baseline.
+"""A run can fail for a regression only if it shares at least this many cases with its baseline.
 
 With fewer cases, chance can explain every change: if five cases all break, McNemar's exact p-value is 0.0625.
 """
@@ -149,7 +149,7 @@ def _format_outcome_of_shared_cases(comparison: Comparison, recheck: Recheck | N
 
 
 def _count_always_failing_or_zero(comparison: Comparison, recheck: Recheck | None) -> int:
-    """Return the number of rechecked newly failing cases, if all of them failed in every recheck.
+    """Return how many of the newly failing cases were rechecked, if all of these failed in every recheck.
 
     Otherwise, return 0.
     """
@@ -178,7 +178,10 @@ def _format_changed_cases(text: str, case_ids: Sequence[str], max_ids: int) -> s
 
 
 def explain_missing_regression_check(report: RunReport) -> str:
-    """Return the reason why a regression cannot make this run fail. Empty if a regression can make the run fail."""
+    """Return the reason why a regression cannot make this run fail.
+
+    The result is empty if a regression can make the run fail.
+    """
     compared = report.comparison
     if compared is None:
         branch = f" on {report.change.target_branch}" if report.change and report.change.target_branch else ""
@@ -194,7 +197,7 @@ def explain_missing_regression_check(report: RunReport) -> str:
 
 
 def format_p_value(p_value: float) -> str:
-    """Format a p-value, such as ``p = 0.031``. Smaller values become ``p < 0.0001``."""
+    """Format a p-value, such as ``p = 0.031``. A value below 0.0001 becomes ``p < 0.0001``."""
     return f"p < {_MIN_P_SHOWN:.4f}" if p_value < _MIN_P_SHOWN else f"p = {p_value:.2g}"
 
 

@@ -53,7 +53,9 @@ def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
 
 
 def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | None = None) -> str:
-    """Return one line about the rechecks of ``case_ids``, or of all cases. Empty if no such case was rechecked.
+    """Return one line about the rechecks of ``case_ids``, or of all cases.
+
+    The result is empty if no such case was rechecked.
 
     If the recheck started but received no answers, the line states the reason.
     """

@@ -117,7 +117,7 @@ class Results(Record):
 
 
 class _Header(Record):
-    """The format version of a results file. It shows whether this version of Lookout can read the file."""
+    """The format version of a results file, which shows whether this version of Lookout can read the file."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

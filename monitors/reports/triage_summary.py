@@ -67,7 +67,10 @@ class Dimension:
 
     @property
     def against(self) -> str:
-        """Return the change on issues in both runs: ``4.3 → 3.8 on 12 shared issues``. Empty if unknown."""
+        """Return the change on issues in both runs, such as ``4.3 → 3.8 on 12 shared issues``.
+
+        The result is empty if the change is unknown.
+        """
         if self.moved is None:
             return ""
         figures = self.moved.figures if self.moved.what == self.name else self.moved.text

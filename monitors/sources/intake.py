@@ -126,7 +126,7 @@ class Intake:
     def offer(self, conversation: Conversation, conversation_json: bytes | None = None) -> IntakeDecision:
         """Decide whether to take a conversation, and store its id if it is taken. Return the decision.
 
-        ``conversation_json`` is the JSON of the conversation. If it is ``None``, the JSON is computed.
+        ``conversation_json`` is the conversation as JSON, if the caller has it already.
         """
         if conversation.id in self._taken_earlier:
             return IntakeDecision.TAKEN_EARLIER

@@ -35,7 +35,7 @@ Among the pseudonyms of ten million values, two are equal with a probability of 
 _CHECK_LETTERS: Final = 4
 """Number of check letters at the end of a pseudonym.
 
-Check letters show that a text is a pseudonym of this key, which must not be replaced again.
+By these letters, Lookout recognises a pseudonym that was made with this key and must not be replaced again.
 """
 _KIND_NAMES: Final = {kind: label.strip("[]") for kind, label in LABELS.items()}
 _PSEUDONYM: Final = re.compile(
@@ -69,7 +69,10 @@ class Pseudonyms:
         return f"[{name} {self._compute_pseudonym_code(name, normalise_value(kind, text))}]"
 
     def pseudonymise_user(self, user_key: str) -> str:
-        """Return the pseudonym of a user. If ``user_key`` is already a pseudonym of this key, it is not changed."""
+        """Return the pseudonym of a user.
+
+        If ``user_key`` is already a pseudonym of this key, return ``user_key`` unchanged.
+        """
         match = _USER_PSEUDONYM.fullmatch(user_key)
         if match and self._has_valid_check_letters("user", match["code"]):
             return user_key
@@ -215,7 +218,10 @@ def _compile_value_pattern(value: str) -> re.Pattern[str]:
 def _find_known_values(
     patterns: Sequence[tuple[re.Pattern[str], DisclosureKind]], text: str, start: int, end: int
 ) -> Iterator[Disclosure]:
-    """Yield the occurrences in ``text[start:end]`` of values found in other texts. Occurrences do not overlap."""
+    """Yield the places in ``text[start:end]`` that contain a value found in another text.
+
+    The places do not overlap.
+    """
     gaps = [(start, end)]
     for pattern, kind in patterns:
         uncovered: list[tuple[int, int]] = []
@@ -255,7 +261,7 @@ def _list_texts(turn: Turn) -> list[str]:
 
 
 def _replace_texts(turn: Turn, texts: Sequence[str], masking: _TextMasker) -> Turn:
-    """Return the turn with its texts replaced by ``texts``, which are in the order of `_list_texts`."""
+    """Return a copy of the turn that contains ``texts`` instead of its own texts, in the order of `_list_texts`."""
     user_text, reply_text, *other_texts = texts
     feedback = turn.feedback
     if feedback is not None:

@@ -73,9 +73,9 @@ from monitors.stats.intervals import (
 from monitors.stats.stratified import estimate_failure_rate
 
 MIN_FOUND_BY_BOTH: Final = 7
-"""Minimum number of replies that both detectors must find.
+"""The total is estimated only if both detectors found at least this many of the same replies.
 
-If they find fewer, no total is estimated (Robson, Regier, 1964).
+Source: Robson, Regier, 1964.
 """
 _MAX_LOG_FACTOR: Final = 700.0
 """Largest logarithm of a factor: e to the power 700 is about the largest number that a float can store."""

@@ -32,7 +32,7 @@ from monitors.records.estimates import DriftAlarm, DriftCount, DriftReading, Dri
 from monitors.stats.intervals import compute_binomial_limits
 
 ALPHA = 0.05
-"""The largest probability that a test ever raises a false alarm: 1 in 20. Each new judge starts a new test."""
+"""Maximum probability that a test ever raises a false alarm: 1 in 20. Each new judge starts a new test."""
 DEFAULT_WINDOW_RUNS = 60
 DEFAULT_START_REASON = "each night is compared with all earlier nights"
 RECOVERED_PREFIX = "back"
@@ -43,7 +43,10 @@ _CHANGE_PRIOR_RUNS = 30.0
 At later runs, a change is less and less likely.
 """
 _MAX_LOG_EVIDENCE = 690.0
-"""Maximum logarithm of the reported evidence, which is then at most about 1e299. The largest float is 1.8e308."""
+"""Maximum logarithm of the reported evidence.
+
+The evidence is then at most about 1e299. The largest float is 1.8e308.
+"""
 _PRIOR = tuple(
     (fails, passes, lgamma(fails) + lgamma(passes) - lgamma(fails + passes))
     for fails, passes in ((0.5, 0.5), (0.5, 8.0))

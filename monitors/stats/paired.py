@@ -7,8 +7,10 @@ McNemar, "Note on the sampling error of the difference between correlated propor
 12 (1947).
 
 Cases of one cluster, such as cases about one policy, may break together. Therefore, the clustered test tosses one
-coin for each cluster, and adds the clusters' differences between broken and fixed cases (R. A. Fisher, The Design
-of Experiments, 1935, section 21). If every cluster differs by one case, the test is McNemar's test.
+coin for each cluster. The coin decides whether the cluster's difference between broken and fixed cases is added or
+subtracted. The p-value is the probability that the resulting sum is at least as far from 0 as the observed sum (R.
+A. Fisher, The Design of Experiments, 1935, section 21). If every cluster differs by one case, the test is McNemar's
+test.
 
 `compute_paired_difference` computes the difference of two shares over the same questions, with an interval.
 """
@@ -34,7 +36,7 @@ POWER = 0.8
 """The probability with which a detectable change is detected: 4 times in 5. This is Cohen's convention (1988)."""
 
 _NEGLIGIBLE_WEIGHT = 1e-18
-"""Outcomes of the coin tosses with a smaller probability are ignored, because they hardly change the p-value."""
+"""Results of the coin tosses with a smaller probability are ignored, because they hardly change the p-value."""
 
 
 def compute_mcnemar_p_value(broken: int, fixed: int) -> float:

@@ -51,7 +51,10 @@ MIN_FLIPPED_CASES: Final = 5
 _CELLS: Final = 48
 _MIN_EDGE: Final = 1e-5
 _EDGES: Final = (0.0, *(_MIN_EDGE * (1 / _MIN_EDGE) ** (each / (_CELLS - 1)) for each in range(_CELLS)))
-"""Edges of the grid cells for 2p, from 0 to 1. The cells grow by a constant factor, because most noise is small."""
+"""Edges of the grid cells for twice the noise, from 0 to 1.
+
+The cells grow by a constant factor, because most noise is small.
+"""
 _CELL_CENTRES: Final = tuple(MAX_NOISE * (low + high) / 2 for low, high in pairwise(_EDGES))
 _MEANS: Final = tuple(1e-4 * 4000 ** (each / 59) for each in range(60))
 """The grid of means of the noise p, from 0.01 % to 40 %."""

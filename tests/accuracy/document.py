@@ -72,7 +72,7 @@ def _format_target(figure: Figure) -> str:
 def _format_errors(errors: Sequence[TellingError]) -> str:
     """Format a table with at most `MAX_TELLING_ERRORS` errors.
 
-    The errors are taken from the sets in turn, so that no set fills the whole table.
+    One error is taken from each set in turn, so that no set fills the whole table.
     """
     by_set: dict[str, list[TellingError]] = {}
     for error in errors:

@@ -35,7 +35,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class TellingError:
-    """A row with a wrong result, and the lesson from it in our own words. The row itself is never quoted."""
+    """A row with a wrong result, and the lesson from this row in our own words. The row itself is never quoted."""
 
     set: str
     row_id: str
@@ -92,8 +92,8 @@ class Detection:
     ) -> tuple[Figure, ...]:
         """Return the figures for precision, recall and F1.
 
-        F1 is found / (found + (false alarms + missed) / 2). Its interval is the Wilson interval of a share with
-        this rounded denominator.
+        F1 is found / (found + (false alarms + missed) / 2). The interval of F1 is the Wilson interval of a share
+        with this denominator, rounded.
         """
         rows = self.found + round((self.false_alarms + self.missed) / 2)
         f1 = build_share(of, f"{what}: F1", self.found, rows, target=target_f1, baseline=baseline_f1)

@@ -17,7 +17,7 @@ ROUNDING = Decimal("1e-6")
 
 
 def is_same_value(fact: Fact, expected: dict[str, Any]) -> bool:
-    """Return whether a fact has the label's value and, if the label has one, its currency."""
+    """Return whether a fact has the same value as the label and, if the label has a currency, the same currency."""
     if fact.kind.value == "date":
         return fact.value == expected["value"]
     if fact.kind.value == "money" and expected.get("unit") and fact.unit != expected["unit"]:

@@ -3,7 +3,7 @@
 ``make accuracy ROWS=FILE`` writes the verdicts, ``make accuracy AGAINST=FILE`` compares them, and
 ``SETS=answers,pairs`` selects some of the sets. The rows go through pipes (`lookout grade`, `facts`, `redact`, …),
 so that another version of Lookout can be measured with ``--lookout COMMAND``. A verdict is recorded whether it is
-right or wrong; the figures of `make accuracy` measure that.
+right or wrong; `make accuracy` measures how many are right.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def read_verdicts(path: Path) -> dict[Row, str]:
 
 
 def compare_verdicts(before: Mapping[Row, str], now: Mapping[Row, str]) -> str:
-    """Format which rows changed, with both verdicts, and the number of changes in each set.
+    """Format which rows changed, with the old and the new verdict, and the number of changes in each set.
 
     Only sets that occur in ``now`` are compared.
     """

@@ -2,13 +2,13 @@
 
     python -m tests.bench.bench_cost [--write docs/cost.md]
 
-The measured work is nightly runs of 10, 200 and 2,000 judged conversations, and deploys of 200 cases for
-each `judge.scope`. Lookout's own code sends requests to local servers that implement the providers'
-protocols. The servers count tokens (four bytes are a token), and Lookout's price list gives the prices. A
-nightly run is judged as `lookout nightly` does it: in batches if the provider supports them, with known
-answers in every group of 25. In a deploy, the answers are judged as they arrive. Severity-3 answers that
-the rules left open are judged at once and alone, which is the most expensive way. Each cost is compared
-with one uncached call for each reply. No time is measured.
+The measured work is nightly runs of 10, 200 and 2,000 judged conversations, and deploys of 200 cases for each
+`judge.scope`. Lookout's own code sends requests to local servers that implement the providers' protocols. The
+servers count tokens (four bytes are a token), and Lookout's price list gives the prices. A nightly run is judged as
+`lookout nightly` does it: in batches if the provider supports them, with known answers in every group of 25. In a
+deploy, the answers are judged as they arrive. Severity-3 answers that the rules left open are judged at once and
+alone, which is the most expensive way. Each cost is compared with the cost of one uncached call for each reply. No
+time is measured.
 
 The provider decides how many requests of a batch find the instructions in its cache. Here, it is 70 %.
 Anthropic's cache accepts only prefixes of a minimum length, which its documentation gives for each model.

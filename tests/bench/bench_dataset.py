@@ -4,8 +4,9 @@
 
 The real commands run against a local server with LangSmith's API. Each command runs on the large and on the small
 dataset, and is measured in microseconds of CPU time per case. A command holds its whole suite in memory, but the
-memory for the platform's pages must not grow. Therefore reading alone is also measured, by the allocations that
-Python counts. For the large dataset, the memory for reading must stay within 1.5 times that for the small one.
+memory for the platform's pages must not grow. Therefore the memory for reading is also measured separately, by the
+allocations that Python counts. For the large dataset, the memory for reading must stay within 1.5 times that for
+the small one.
 """
 
 from __future__ import annotations
@@ -125,7 +126,8 @@ def _measure_mb(used: resource.struct_rusage) -> float:
 async def _read_dataset(server: LangSmithDatasetServer) -> int:
     """Return the peak memory that reading a dataset adds, in bytes.
 
-    The peak includes memory of the local server. The pages that it serves have the same size for every dataset.
+    The peak includes memory of the local server. This memory does not grow with the dataset, because the server's
+    pages always have the same size.
     """
     async with opened(server) as datasets:
         dataset = await datasets.find(NAME)

@@ -2,10 +2,10 @@
 
     python -m tests.bench.bench_deploy_to_page [--delay-s 0.2] [--cases 32]
 
-The demo with its faults and 32 cases of its suite, a quarter of them severe, runs under `lookout up`, with each
-part as its own process; see `tests.deployments.deploy_to_page`. One deploy is one sample. The bench has no goal and
-no baseline: the duration of the suite depends on the application, and `bench_run` measures the time from an answer
-to its alert.
+The demo with its faults runs under `lookout up`, with each part as its own process; see
+`tests.deployments.deploy_to_page`. A deploy is verified with 32 cases of the demo's suite, a quarter of them
+severe. One deploy is one sample. The bench has no goal and no baseline: the duration of the suite depends on the
+application, and `bench_run` measures the time from an answer to its alert.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def build_figures(way: Way, delay_s: float) -> list[Figure]:
-    """Build the figures for the times that people wait, measured from the sending of the delivery."""
+    """Build the figures for how long people wait, measured from the moment when the delivery is sent."""
     began = min(leg.at for leg in way.legs)
     note = f"one deploy, {len(way.questions)} questions to a bot that takes {delay_s:g} s"
     return [

@@ -2,11 +2,12 @@
 
     python -m tests.bench.bench_grading
 
-The baselines are a plain-digits extractor and quantulum3, which only read quantities. They read the same replies in
-turn. A grade uses the whole panel: disclosures, error leaks, refusals, facts, citations, language. The replies are
-made up. Each reply is graded once before the measurement, because the first grading builds tables and caches the
-case's texts, as in a run. No text repeats while the graders still cache it. Times are milliseconds of processor
-time. Other processes are not counted, but on a busy machine the same work takes more processor time.
+The baselines are a plain-digits extractor and quantulum3, which only read quantities. The panel and the baselines
+read the same replies alternately. A grade uses the whole panel: disclosures, error leaks, refusals, facts,
+citations, language. The replies are made up. Each reply is graded once before the measurement, because the first
+grading builds tables and caches the case's texts, as in a run. No text repeats while the graders still cache it.
+Times are milliseconds of processor time. Other processes are not counted, but on a busy machine the same work takes
+more processor time.
 
 The time of every reader grows linearly with the length of the reply. The most expensive reply consists only
 of numbers that look like Aadhaar numbers: it discloses ten thousand of them. Each number is checked,

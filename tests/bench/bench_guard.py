@@ -2,11 +2,11 @@
 
     python -m tests.bench.bench_guard [--pairs 5] [--bot-s 1] [--run 8]
 
-Two browsers send questions to a Gradio page in turn, one question at a time. The order changes from pair to pair,
-so that other work on the machine affects both equally. One browser connects through a guarded proxy for each page,
-as in every run. The other browser connects directly, which no setting allows. The unasked page (in figures: the
-silent page), on which no question is asked, is opened once in each run. Runs with and without this page are
-compared in turn.
+Two browsers send questions to a Gradio page alternately, one question at a time. The order changes from pair to
+pair, so that other work on the machine affects both browsers equally. One browser connects through a guarded proxy
+for each page, as in every run. The other browser connects directly, which no setting allows. The unasked page (in
+figures: the silent page), on which no question is asked, is opened once in each run. Runs with and without this
+page are measured alternately.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ async def _measure_s(driver: BrowserDriver, question: str) -> float:
 
 
 async def measure_whole_run(address: str, count: int, bot_s: float, *, silent: bool) -> float:
-    """Return the seconds that a run of ``count`` questions takes, with four questions at once."""
+    """Return the seconds that a run of ``count`` questions takes, with four questions at the same time."""
     questions = [f"slow {bot_s:g} instant case {number}" for number in range(count)]
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
@@ -107,9 +107,9 @@ async def measure_whole_run(address: str, count: int, bot_s: float, *, silent: b
 
 
 def compute_ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-    """Return the median with the guard divided by the median without it, and its 95 % interval.
+    """Return the ratio of the median with the guard to the median without it, and the ratio's 95 % interval.
 
-    The interval comes from resampled pairs.
+    The interval is computed from resampled pairs.
     """
     chance = random.Random(1)
 

@@ -2,11 +2,11 @@
 
     python -m tests.bench.bench_judge
 
-Both sides call a local server through the real SDK. The server counts tokens by rule: four bytes are a token, and a
-prefix is cached from the model's minimum length on (see ``tests/servers/anthropic_tokens.py``). The built-in price
-list gives the prices. The baseline sends every reply with the same instructions, without cache control and without
-batches. Lookout asks the judge only about replies that the rules leave open, in batches, with known answers in
-every group, so canaries are included in its cost.
+Both sides call a local server through the real SDK. The server counts tokens with simple rules: four bytes are a
+token, and a prefix is cached from the model's minimum length on (see ``tests/servers/anthropic_tokens.py``). The
+built-in price list gives the prices. The baseline sends every reply with the same instructions, without cache
+control and without batches. Lookout asks the judge only about replies that the rules leave open, in batches. Every
+group contains known answers (canaries), whose cost is included.
 
 The suite decides how many replies need a judge: 3 of 26 real replies of an insurance assistant; here, three in ten.
 The provider decides how often a batch finds the prefix in the cache: its documentation states 30 to 98 %. The cost

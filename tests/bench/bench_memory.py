@@ -2,9 +2,9 @@
 
     python -m tests.bench.bench_memory [--small 100] [--large 10000]
 
-A real `lookout verify` runs with Prefect, journal, warehouse and reports, against a JSON API that answers at once.
-The peak is the kernel's own figure for the process, without its children. The baseline in the same run is the
-smaller suite. The bench also reports the memory of a process that has only imported all modules.
+A real `lookout verify` runs with Prefect, journal, warehouse and reports, against a JSON API that answers
+immediately. The peak is the kernel's own figure for the process, without its children. The baseline in the same run
+is the smaller suite. The bench also reports the memory of a process that has only imported all modules.
 """
 
 from __future__ import annotations

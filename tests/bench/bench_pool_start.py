@@ -3,9 +3,9 @@
     python -m tests.bench.bench_pool_start [--runs 3] [--burners 2]
 
 The bench starts a real server, a pool with one worker, and `burners` processes that each use a core. Each run is a
-run of `load-warehouse`, created as a schedule or a deploy creates it. Prefect's states separate the parts: a worker
-claims the run (Pending), then its process has imported Prefect and the flow (Running). The baseline is a worker
-with Prefect's default settings.
+run of `load-warehouse`, created as a schedule or a deploy creates it. Prefect's states mark the end of each part:
+Pending when a worker has claimed the run, Running when the run's process has imported Prefect and the flow. The
+baseline is a worker with Prefect's default settings.
 """
 
 from __future__ import annotations

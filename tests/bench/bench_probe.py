@@ -10,11 +10,11 @@ Where the time goes (60 questions, 4 pages, 2 quiet cores, November 2026): both 
 and Lookout each take 1.6 CPU seconds for a question. In wall time, the lean loop takes 64 s and Lookout 61 s. Six
 tenths of the CPU time is used by the page's own process, which loads and runs Gradio's scripts again in each
 context. The browser, drawing and Python use a tenth each. The browser's network and the Playwright driver use the
-remainder. The default loop takes only 77 s on the same headless shell, because it differs only in its polling.
-Therefore Lookout cannot reach half of that time, which is the goal, on this shell. Compared with the default loop
-on a full Chromium, Lookout took half of the time (73 s and 148 s for 100 questions). Only fewer page loads reduce
-the time further: `isolation = "reload"` or `"new-chat"`. Over HTTP, the app itself takes 10 ms of its single thread
-for each question, and 32 questions arrive at the same moment.
+remainder. The goal is half of the time of the default loop. On the same headless shell, Lookout cannot reach this
+goal, because the default loop differs only in its polling and takes only 77 s. Compared with the default loop on a
+full Chromium, Lookout took half of the time (73 s and 148 s for 100 questions). Only fewer page loads reduce the
+time further: `isolation = "reload"` or `"new-chat"`. Over HTTP, the app itself takes 10 ms of its single thread for
+each question, and 32 questions arrive at the same moment.
 """
 
 from __future__ import annotations

@@ -38,10 +38,7 @@ GOAL = 1.5
 ENTRIES_PER_MINUTE = (10, 100)
 START_S = 180.0
 SETTLE_S = 10.0
-"""Waiting time after a start in seconds.
-
-The first polls and the registration of deployments end in this time.
-"""
+"""Time in seconds to wait after a start, so that the first polls and the registration of deployments end."""
 SAMPLE_EVERY_S = 2.0
 SERVED = "from prefect import flow\n\n@flow\ndef rest(): ...\n\nrest.serve('rest')\n"
 PARTS = {
@@ -228,7 +225,7 @@ def measure(
 ) -> Usage:
     """Wait `SETTLE_S` seconds, then measure the processes of ``list_pids`` over a time of ``window_s`` seconds.
 
-    During both times, call ``act`` every ``every_s`` seconds.
+    While waiting and while measuring, call ``act`` every ``every_s`` seconds.
     """
     samples: list[dict[str, float]] = []
     cpu_s: dict[int, float] = {}

@@ -6,8 +6,8 @@ P12 is the time from the command to its first question, on a page whose bot take
 folder without a running Prefect server, which must then create its database and start, and with a running server.
 
 P2 is measured with `lookout verify` on a suite of 200 cases. One case of severity 3 is answered wrong, some dozen
-questions after the start. The time is from the last word of that answer from the app to the arrival of the request
-at the local Slack server. Then the run is stopped.
+questions after the start. The time is measured from the moment when the app sends the last word of that answer
+until the request arrives at the local Slack server. Then the run is stopped.
 
 P5 is the time of a run on the same page, from its first question to the end of the command. It is compared in turn
 with the same questions asked by the bare runner: the same driver, settings and number of pages, but no Prefect,
@@ -63,9 +63,9 @@ FIRST_QUESTION_MOST_S = 5.0
 WITH_SERVER_START_MOST_S = 8.0
 PATIENCE_S = 300.0
 WRONG_RANK = 3
-"""Rank of the failing case among the severity-3 cases, in dozens: the 36th case. By then, all pages are busy.
+"""Position of the failing case among the severity-3 cases, in dozens: 3 means the 36th case.
 
-In a small suite, the rank is lower.
+By then, all pages are busy. In a small suite, an earlier case fails.
 """
 
 
@@ -246,7 +246,7 @@ def measure_alerts(folder: Path, environment: dict[str, str], cases: int, sample
 
 
 def measure_alert(folder: Path, environment: dict[str, str], cases: int) -> float:
-    """Return the seconds from the last word of the wrong answer to the request that reports it."""
+    """Return the seconds from the last word of the wrong answer to the Slack request that reports this answer."""
     folder.mkdir(parents=True)
     wrong = f"Plan-{min(WRONG_RANK * 12, cases // 20) * 10}"  # every tenth plan is of severity 3
     answered = folder / "answered.jsonl"

@@ -82,7 +82,7 @@ FILTERED = {
 
 
 def warehouse_in(folder: Path, grades: int) -> Store:
-    """Return the warehouse in ``folder``. If the warehouse has no grades yet, create ``grades`` of them."""
+    """Return the warehouse in ``folder``. If the warehouse has no grades yet, create ``grades`` grades."""
     store = open_store(Plan(folder, 3))
     if not store.database.file.exists():
         write_archives(store, -(-grades // (CASES * GRADES_EACH)))

@@ -9,8 +9,9 @@ measures nothing and counts as missed, so `warehouse_archives` must write rows f
 machine. The CPU time shows the cost on a busy machine.
 
 What limits a rebuild: of 4.2 s of CPU time for an archive of 820,000 rows, 3.1 s run on one thread after the other.
-DuckDB gives a thread at least 122,880 rows, and an archive has no more than that of one kind. DuckDB also commits
-on one thread. If the largest insertion was split between two threads, its commit became slower by the same amount.
+DuckDB gives a thread at least 122,880 rows, and an archive has at most that many rows of one kind. Therefore one
+thread inserts all rows of a kind. DuckDB also commits on one thread. If the largest insertion was split between two
+threads, its commit became slower by the same amount.
 """
 
 from __future__ import annotations

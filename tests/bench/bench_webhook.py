@@ -4,9 +4,9 @@
 
 Every delivery is signed as GitHub signs it, and contains a new commit. Therefore each delivery is verified, parsed
 and stored on disk before its response. This is the worst case, because a real day has few deploys. Prefect is not
-running, so all deploys stay pending. The baseline is the same server with a route that answers 202 at once. Each
-server is a separate process, and the two are measured in turn. Requests start on time even if earlier requests have
-no response yet, so a server that falls behind becomes visible. Sender and server share the cores.
+running, so all deploys stay pending. The baseline is the same server with a route that answers 202 immediately.
+Each server is a separate process, and the two are measured alternately. Requests start on time even if earlier
+requests have no response yet, so a server that falls behind becomes visible. Sender and server share the cores.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ uvicorn closes a connection that is idle for 5 s, which could happen just when a
 FILES = 4_096
 """The limit of open files that the sender sets for itself.
 
-The usual limit of 1,024 is too low for a thousand connections at once.
+The usual limit of 1,024 is too low for a thousand simultaneous connections.
 """
 
 
@@ -142,7 +142,7 @@ def measure_ms(server: Served, chosen: Chosen) -> Timed:
 
 
 async def send_burst(server: Served, count: int) -> list[float | str]:
-    """Send ``count`` deliveries at once.
+    """Send ``count`` deliveries at the same time.
 
     Return for each delivery the milliseconds until its acknowledgement, or the name of the error. All deliveries
     are sent before the first response is read.
@@ -167,7 +167,7 @@ async def send_burst(server: Served, count: int) -> list[float | str]:
 
 
 async def measure_deliveries(server: Served, rate: int, seconds: int) -> list[float]:
-    """Send ``rate`` deliveries per second. Return for each the milliseconds until its complete response."""
+    """Send ``rate`` deliveries per second. For each, return the milliseconds until its response is complete."""
     host, port = server.url.removeprefix("http://").split(":")
     requests = [build_request(f"{next(server.numbers):040x}") for _ in range(rate * seconds)]
     free: list[tuple[Line, float]] = []

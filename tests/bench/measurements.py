@@ -20,14 +20,14 @@ FIGURES_VARIABLE = "BENCH_FIGURES"
 
 
 class Figure(Record):
-    """Samples of one measurement, and of a baseline measured in turn with them.
+    """Samples of one measurement and, measured alternately with them, samples of a baseline.
 
     ``id`` is the requirement ("P3") or, without a requirement, a short name ("night load"). ``values`` are
-    Lookout's samples in ``unit``. ``baselines`` have the same length and order (a pair was measured directly one
-    after the other), or are empty if the figure has no baseline. ``goal`` applies to the median of ``values``, or
-    with ``of="ratio"`` to the median of value / baseline. With ``worst=True``, it applies to the worst sample
-    instead of the median. A figure without a ``goal`` is only informative. ``note`` is an explanation for the
-    reader, for example what limits the value if the goal is missed.
+    Lookout's samples in ``unit``. ``baselines`` have the same length and order, because each pair was measured
+    directly one after the other. They are empty if the figure has no baseline. ``goal`` applies to the median of
+    ``values``, or with ``of="ratio"`` to the median of value / baseline. With ``worst=True``, it applies to the
+    worst sample instead of the median. A figure without a ``goal`` is only informative. ``note`` is an explanation
+    for the reader, for example what limits the value if the goal is missed.
     """
 
     id: str

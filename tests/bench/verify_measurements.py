@@ -39,7 +39,7 @@ class Ended:
 
 @contextmanager
 def serve_app(module: str, *options: str) -> Iterator[str]:
-    """Run a test module that serves an application in a separate process. Yield the server's address."""
+    """In a separate process, run a test module that serves an application. Yield the server's address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", module, "--port", str(port), *options]

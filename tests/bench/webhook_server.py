@@ -55,7 +55,7 @@ def receiver(folder: Path) -> Starlette:
 
 
 def at_once() -> Starlette:
-    """Build the baseline server. It answers 202 at once, and reads and stores nothing."""
+    """Build the baseline server. It answers 202 immediately, and reads and stores nothing."""
 
     async def accept(_request: Request) -> Response:
         return PlainTextResponse("accepted", status_code=202)

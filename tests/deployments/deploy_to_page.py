@@ -47,7 +47,7 @@ PARTS = {
 
 
 class Leg(NamedTuple):
-    """A step that a deploy reached, and the time of the step as a Unix timestamp in seconds."""
+    """A step that a deploy reached, and when it did so: a Unix timestamp in seconds."""
 
     name: str
     at: float
@@ -63,7 +63,7 @@ class Way:
 
     legs: tuple[Leg, ...]
     answers: tuple[int, int]
-    """The HTTP statuses of the responses to the first and to the repeated delivery."""
+    """The HTTP status of the response to the first delivery, and of the response to the repeated delivery."""
     runs: list[dict[str, Any]]
     questions: list[str]
     messages: list[dict[str, Any]]

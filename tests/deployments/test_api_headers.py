@@ -168,9 +168,9 @@ def test_one_api_that_works_is_shown_with_its_answer(tmp_path):
 def test_headers_that_cannot_be_sent_are_refused_in_a_second_without_their_value(
     tmp_path, headers, variables, said
 ):
-    """Headers that cannot be sent are refused without their value in the message.
+    """Headers that cannot be sent are refused, and the message does not contain their value.
 
-    This happens before any request and before Prefect is started, so it takes a second.
+    The check takes place before any request and before Prefect is started, so the error appears within a second.
     """
     with Keyed("X-Api-Key", KEY) as server:
         written(tmp_path, server, f"headers = {headers}\n", drivers=("json",))

@@ -1,6 +1,6 @@
-"""Tests of connections that use up all open files of a process.
+"""Tests of a process whose files are all in use by open connections.
 
-They neither block other users nor end the process.
+Such connections neither block other users nor end the process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests from a signed delivery that names a pull request to the comment on it.
+"""Tests of the way from a signed delivery that names a pull request to the comment on this pull request.
 
 Each part is its own process.
 """

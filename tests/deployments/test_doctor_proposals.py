@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
 QUESTIONS = 6
 FEWER = 3
-"""Number of questions for a page whose only difference from another page is the format of its requests."""
+"""The number of questions for a page that differs from another tested page only in the format of its requests."""
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def zoo() -> Iterator[str]:
 
 
 def configured(folder: Path, page: str, questions: int) -> Installation:
-    """Write a new owner's configuration: the address of a page, a suite, and that answers must cite a source."""
+    """Write a new owner's configuration: a page's address, a suite, and that answers must cite a source."""
     cases = [
         {
             "id": f"plan-{number}",

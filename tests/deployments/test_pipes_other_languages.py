@@ -66,7 +66,7 @@ FACTS: list[tuple[str, Facts]] = [
 
 
 def test_only_what_every_language_writes_is_read(tmp_path: Path) -> None:
-    """In a text whose language is not read, only quantities that look the same in every language are read."""
+    """If the language of a text is not read, only quantities that have the same form in every language are read."""
     given = [{"id": at, "text": text, "language": "other"} for at, (text, _) in enumerate(FACTS)]
     found = [
         (text, [(fact["kind"], fact["value"], fact["unit"]) for fact in answer["facts"]])

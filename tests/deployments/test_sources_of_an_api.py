@@ -58,7 +58,7 @@ def gate(lookout, folder, said):
 
 @pytest.mark.whole_only
 def test_an_api_that_names_no_source_fails_however_it_says_so(tmp_path, lookout):
-    """An API that names no source fails, in whatever form its reply says so, for example with an empty list."""
+    """If a reply of an API states in any form that it has no source, such as with an empty list, it fails."""
     done, cases = gate(lookout, tmp_path, NO_SOURCE.values())
     found = {
         name: (cases[n]["assessment"]["outcome"], cases[n]["result"]["wire"]["citations"])

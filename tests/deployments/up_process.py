@@ -58,7 +58,7 @@ class Up:
         return self._log.read_text(encoding="utf-8")
 
     def until(self, holds: Callable[[], bool], what: str, within_s: float = START_S) -> None:
-        """Wait until ``holds()`` is true. Fail if the process ends or ``within_s`` seconds have passed."""
+        """Wait until ``holds()`` is true. Fail if the process ends before, or after ``within_s`` seconds."""
 
         def holds_or_ended() -> bool:
             assert self.process.poll() is None, self.said()

@@ -29,15 +29,16 @@ MAX_PRODUCT_FILES_WITH_SETTING: Final = 4
 INTRODUCTION: Final = """\
 # Extending Lookout
 
-Each recipe on this page adds one thing to Lookout. A recipe lists the files to change, and the test that proves the
-change. The code of a recipe is a complete, small example: copy the code and replace its content.
+Each recipe on this page adds one thing to Lookout. A recipe lists the files to change, and the test that proves
+that the change works. The code of a recipe is a small, complete example: copy it and adapt it to your needs.
 
-`tests/extending` applies every recipe to a copy of the tree and runs its test there, so the recipes work on this
-version. `python -m tests.extending.recipes` generates this page from the same files, `tests/extending/recipes/*.toml`.
+`tests/extending` applies every recipe to a copy of the repository and runs its test there, so every recipe works
+with this version of Lookout. `python -m tests.extending.recipes` generates this page from the files of the recipes,
+`tests/extending/recipes/*.toml`.
 
-After a change, run `make docs` for the reference pages, `make snapshots` for the texts that people read, and
-`make check` for lint, types and the tests of your changes. To add a word for graders, you do not need Python: see
-[words](words.md).
+After a change, run `make docs` to update the reference pages, `make snapshots` to update the snapshots of messages
+and reports, and `make check` to run lint, types and the tests of your changes. To add a word for graders, you do
+not need Python: see [words](words.md).
 """
 
 
@@ -79,7 +80,7 @@ class Recipe(BaseModel):
 
     @property
     def product_files(self) -> set[str]:
-        """Return the product files that the recipe changes."""
+        """Return the files of the product (not of its tests) that the recipe changes."""
         return {edit.file for edit in self.product}
 
     @property

@@ -24,10 +24,10 @@ class Chat(ThreadedServer):
     """A chat API that gives ``answers`` in turn. Each is a text, a whole JSON body, or ``None`` for no answer.
 
     ``by_question`` maps questions to their answers, and has priority. From question number ``held_from`` on
-    (counted from 1), answers wait for the event ``released``. ``version`` is the build that the API reports, after
-    HTTP 503 for the next ``hidden_polls`` polls. ``limit`` is a number of questions and a time in seconds: further
-    questions in that time get HTTP 429. ``refusal`` selects the format of Retry-After in this response, ``seconds``
-    or ``date``, or ``page`` for no Retry-After.
+    (counted from 1), answers wait for the event ``released``. ``version`` is the build that the API reports. If
+    ``hidden_polls`` is set, it first responds to so many requests for the build with HTTP 503. ``limit`` is a
+    number of questions and a time in seconds: further questions in that time get HTTP 429. ``refusal`` selects the
+    format of Retry-After in this response, ``seconds`` or ``date``, or ``page`` for no Retry-After.
     """
 
     def __init__(self, *answers: str | dict[str, Any] | None) -> None:

@@ -46,7 +46,7 @@ class Followed:
         self._looks = 0
 
     def begin_at(self, number: int) -> None:
-        """Number the polls from ``number`` on. Each process needs its own numbers, because run ids contain them."""
+        """Number the polls from ``number`` on. Run ids contain the number, so each process needs other numbers."""
         self._looks = number
 
     def append(self, *lines: str) -> None:

@@ -21,7 +21,7 @@ connect_or_start(None, Path(sys.argv[1]), environment=dict(os.environ), start_ti
 print("connected", flush=True)
 """
 MAX_S = 3.0
-"""The maximum time in seconds from the starter's first line about a server to the kill."""
+"""The maximum time in seconds from the starter's first line about a server until the starter is killed."""
 
 
 def servers_of(home: Path) -> list[int]:

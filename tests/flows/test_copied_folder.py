@@ -72,9 +72,9 @@ def original(tmp_path, slack) -> AlertingTestbed:
 
 
 def live_on(testbed: AlertingTestbed) -> list[NotifyReason]:
-    """Simulate three more days of an installation, and return the reasons of the alerts that it sends.
+    """Simulate three more days of an installation, and return the reasons of the alerts that it sends in this time.
 
-    The installation sends pending alerts, then sees the same fault again, and then gets right answers.
+    The installation sends its pending alerts, then sees the same fault again, and then gets right answers.
     """
     before = list_sent_alerts(testbed)
     testbed.skip(days=3)
@@ -172,7 +172,10 @@ def test_copy_changes_nothing_in_a_folder_that_is_none(tmp_path, slack, original
 
 
 def test_a_copy_with_its_journal_elsewhere_is_refused(tmp_path, original):
-    """A copy is rejected if its journal is outside the folder, such as in a bucket. Both would use one journal."""
+    """A copy is rejected if its journal is outside the folder, such as in a bucket.
+
+    The original and the copy would otherwise use one journal.
+    """
     copy_all(tmp_path / "data", tmp_path / "copy")
     with pytest.raises(ConfigError, match=r"warehouse\.journal"):
         claim_or_separate_data_folder(

@@ -31,7 +31,10 @@ from tests.tools.fences import unfenced
 ATTACKS = Path(__file__).parents[3] / "shared" / "data" / "judge" / "attacks.jsonl"
 PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 SHOWN_AT_LEAST = 12
-"""The minimum length of a tested line in characters. Shorter lines, such as "Answer:", can be in any prompt."""
+"""The minimum length in characters of the lines that are searched for in prompts.
+
+A shorter line, such as "Answer:", can be in any prompt.
+"""
 
 
 def own() -> list[str]:
@@ -56,7 +59,7 @@ def attacks(request) -> list[str]:
 
 
 def outcome(case, answer: str) -> CaseOutcome:
-    """Return the outcome of an answer by rules alone, without a judge."""
+    """Return the outcome of an answer that only the rules grade, without a judge."""
     came = exchange(case, answer)
     grades = grade_exchange(PANEL, case, came)
     assessment = assess_case(case, came, grades)

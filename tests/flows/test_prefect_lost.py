@@ -140,8 +140,8 @@ def test_a_verification_comes_to_its_end_and_the_next_one_tells_nobody_again(tmp
 def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end: bool) -> None:
     """Run two verifications, and kill the server during the first. Check that the second repeats no message.
 
-    If ``to_the_end`` is true, wait until the first ends: Prefect's client retries for minutes. Otherwise, kill the
-    first verification when its work is done.
+    If ``to_the_end`` is true, wait until the first verification ends, which takes minutes because Prefect's client
+    retries. Otherwise, kill the first verification when its work is done.
     """
     with Chat(RIGHT, WRONG, *[RIGHT] * (CASES - 2)) as chat:
         chat.held_from = 3

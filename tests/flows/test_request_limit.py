@@ -34,9 +34,9 @@ def notes(report):
     ],
 )
 def test_a_limit_of_requests_is_waited_for_and_obeyed(tmp_path, lookout, refusal):
-    """If the application accepts four questions in two seconds, Lookout slows down after a few HTTP 429.
+    """If an application accepts only four questions in two seconds, Lookout slows down after a few HTTP 429.
 
-    It gets an answer to every question.
+    Every question then gets an answer.
     """
     with Chat() as chat:
         chat.limit, chat.refusal = (4, 2.0), refusal

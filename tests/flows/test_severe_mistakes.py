@@ -55,7 +55,7 @@ MISTAKES = {
     ),
 }
 SEEN_BY_RULES = ("swapped", "unit", "row", "ratio")
-"""The wrong answers that the rules recognise. The rules leave all other wrong answers ungraded."""
+"""The wrong answers that the rules fail. The rules leave all other wrong answers ungraded."""
 
 
 def configured(folder: Path, chat: Chat, judge: AnthropicServer | None) -> None:

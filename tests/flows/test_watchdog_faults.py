@@ -69,7 +69,7 @@ def worker(folder: Path, *arguments: str, **variables: str) -> fork_server.Proce
 def test_f19_a_dead_scheduler_stops_the_heartbeat_and_the_outside_check_fires(tmp_path, dog):
     """If the scheduler is killed, its heartbeats stop, and the external watchdog raises an alarm.
 
-    It does so after the period of a day and the grace time of an hour.
+    The alarm comes after the watchdog's period of a day and its grace time of an hour.
     """
     with worker(tmp_path, LOOKOUT_HEARTBEAT_URL=dog.check) as scheduler:
         assert dog.wait_for("", count=2)

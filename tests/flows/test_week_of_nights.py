@@ -53,7 +53,7 @@ def test_each_night_ends_as_what_it_was(week):
 def test_few_messages_each_in_its_owners_channel(week):
     """Besides the digests, the week has five messages and four replies in threads.
 
-    Each is in the channel of its owners.
+    Those about the application are in one channel, and those about the monitor in another one.
     """
     nights, digests, alerts = week
     message, reply = "message", "reply in its thread"

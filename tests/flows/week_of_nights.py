@@ -1,7 +1,7 @@
 """Simulate a week of nightly runs for the assistant of an invented lamp shop, with all Slack messages.
 
-The runs are those of scheduled deployments, with a simulated clock. Slack and the judge's provider are local
-servers. `docs/traffic.md` shows the result. To update it, run `python -m tests.flows.week_of_nights`.
+Scheduled deployments run with a simulated clock. Slack and the judge's provider are local servers.
+`docs/traffic.md` shows the result. To update it, run `python -m tests.flows.week_of_nights`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ TOPICS: Final = (
         "Changing it breaks the seal and voids whatever the factory promised before.",
     ),
 )
-"""For each topic: a question, the right answer, its source passage, and an answer that no passage supports."""
+"""For each topic: a question, the right answer, the passage that supports it, and an unsupported answer."""
 GOLD: Final = (
     ("repair", "Who repairs a broken lamp?", "The workshop repairs a broken lamp and sends it back insured."),
     ("bulb", "Which bulb fits?", "Any bulb with a small screw fits, provided that its glass is clear."),

@@ -38,7 +38,7 @@ def command_lines() -> Iterator[str]:
 
 
 def exit_code_lines() -> Iterator[str]:
-    """Yield the exit codes, then the commands that give some of them a special meaning."""
+    """Yield each exit code with its general meaning, then the commands that give an exit code a special meaning."""
     yield from (f"{code.value} {code.name}" for code in ExitCode)
     for path, codes in sorted(SPECIAL_CODES.items()):
         yield f"lookout {path}: {', '.join(str(code.value) for code in sorted(codes))}"
@@ -71,7 +71,7 @@ def _joined(*parts: str) -> str:
 def schema_lines(schema: Mapping[str, Any]) -> Iterator[str]:
     """Yield each field of a JSON schema by its path, with its types.
 
-    ``[]`` is an item of a list, ``{}`` is a value of a mapping.
+    In a path, ``[]`` stands for an item of a list, and ``{}`` for a value of a mapping.
     """
     types: dict[str, set[str]] = {}
     for path, kind in _schema_fields(schema, schema.get("$defs", {}), "", ()):
@@ -141,7 +141,7 @@ def pipe_lines(
 ) -> Iterator[str]:
     """Yield the fields that a pipe command reads from ``lines``, and the fields of its answers with their types.
 
-    An invalid line is sent last.
+    An invalid line is sent last; its answer must have only an id and an error.
     """
     reads = {"id"}
     out = io.BytesIO()

@@ -38,7 +38,7 @@ from tests.warehouse.temporary_stores import bare_store_in
 TARGET = {"url": "https://bot.example.com", "suite": "suite.jsonl"}
 
 LONG = {"text": "Nothing. " * 120_000}
-"""A line whose text is longer than the part that a pipe command reads."""
+"""An input line whose text is too long for a pipe command to read completely."""
 PIPE_LINES = {
     "facts": [
         {"text": "Within 24 months, up to 150 euros, 5 % and 3 rooms from 1 March 2026; 12 km.", "language": "en"},
@@ -86,10 +86,7 @@ def test_configuration_keys(snapshot):
 
 
 def test_fields_of_the_pipes(snapshot, monkeypatch):
-    """The snapshot contains the fields of every pipe command.
-
-    A new pipe command needs its own line in `PIPE_LINES`.
-    """
+    """The snapshot contains the fields of every pipe command. For a new pipe command, add lines to `PIPE_LINES`."""
     answers = {}
     (names,) = (names for user, names in USERS.items() if user.startswith("Scripts"))
     for name in names:
@@ -165,7 +162,7 @@ SOURCES = {"log": {"kind": "file", "path": "conversations.jsonl"}}
     ids=["required key", "optional key", "key of a kind of table", "key in a list", "table"],
 )  # fmt: skip
 def test_a_renamed_key_is_an_error_that_names_the_new_one(values, old, new, tmp_path):
-    """A renamed key is a single error that names the new key. The missing new key is not reported in addition."""
+    """A renamed key is reported as one error, which names the new key. A missing new key is not a second error."""
     table = tmp_path / "renamed.toml"
     table.write_text(RENAMED, encoding="utf-8")
     with pytest.raises(ConfigError) as error:

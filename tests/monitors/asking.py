@@ -37,7 +37,7 @@ async def judge_at(
 
 
 class Pauses:
-    """A replacement for sleeping. It records each duration and lets other tasks run."""
+    """A replacement for sleeping. It records the duration of each requested pause, and lets other tasks run."""
 
     def __init__(self) -> None:
         self.asked: list[float] = []

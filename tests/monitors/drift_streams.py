@@ -17,7 +17,7 @@ PRIORS = ((0.5, 0.5), (0.5, 8.0))
 
 
 def log_evidence(failures: Streams, graded: Streams, window: int = 60) -> Streams:
-    """Return the logarithm of the e-value after each night except the first."""
+    """Return, for each stream, the logarithm of the e-value after each night except the first."""
     failed, counted = (np.cumsum(each, axis=1) for each in (failures, graded))
     return np.stack(
         [_at(failed[:, : night + 1], counted[:, : night + 1], window) for night in range(1, failed.shape[1])],
@@ -26,7 +26,7 @@ def log_evidence(failures: Streams, graded: Streams, window: int = 60) -> Stream
 
 
 def alarms(failures: Streams, graded: Streams, alpha: float, window: int = 60) -> NDArray[np.int64]:
-    """Return for each stream the first night (from 0) with an e-value of at least 1/alpha, or -1 for none."""
+    """Return, for each stream, the index of the first night with an e-value of at least 1/alpha, or -1 for none."""
     reached = log_evidence(failures, graded, window) >= -np.log(alpha)
     return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, -1)
 

@@ -49,7 +49,7 @@ class AnthropicServer(ThreadedServer):
 
     `misbehave` plans one fault for each of the next requests: an HTTP status, with Retry-After seconds if given
     (``429:2``); ``cut`` (closes the connection after half of the reply), ``hang`` (never answers), ``reset``
-    (closes the connection at once), ``html`` (a proxy's page with status 200), ``overloaded_200``, ``refusal``,
+    (closes the connection immediately), ``html`` (a proxy's page with status 200), ``overloaded_200``, ``refusal``,
     ``truncated``, ``empty``, ``thinking``, ``wrong_model:NAME``, ``ok``, or a name in
     ``anthropic_replies.SPOILED``. ``always`` is a fault for all requests. ``when`` maps a phrase of the prompt to a
     fault. ``batch_faults`` maps the ``custom_id`` of a request in a batch, or ``"first"`` and ``"last"``, to

@@ -1,6 +1,6 @@
 """Simulate the life cycle of message batches: created, in progress for a few polls, ended.
 
-The results are not in the order of the requests: clients must use their ``custom_id``.
+The results are not in the order of the requests, so clients must use the ``custom_id`` of each result.
 """
 
 from __future__ import annotations

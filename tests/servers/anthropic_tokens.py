@@ -14,7 +14,10 @@ import json
 from typing import Any, NamedTuple
 
 MIN_PREFIX_TOKENS = {"haiku": 4096, "sonnet": 2048, "opus": 4096}
-"""The minimum length of a cached prefix in tokens. Source: docs.anthropic.com, prompt-caching, for 4.5 and 4.6."""
+"""The minimum length of a cached prefix in tokens, for 4.5 and 4.6 models.
+
+Source: docs.anthropic.com, prompt-caching.
+"""
 
 BYTES_PER_TOKEN = 4
 

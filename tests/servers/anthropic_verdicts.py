@@ -1,4 +1,4 @@
-"""A small judge without a language model. It compares the fenced texts of a prompt by rule.
+"""A small judge without a language model. It compares the fenced texts of a prompt with fixed rules.
 
 An answer passes if it contains the quantities of the gold, in the same order and with their units, and most of the
 gold's words. Parts of the answer about another question or the past are ignored. If a refusal is expected, the
@@ -73,7 +73,7 @@ def read_prompt(text: str) -> Case | None:
 
 
 class RuleJudge:
-    """A judge that decides by rule.
+    """A judge that decides by fixed rules.
 
     An answer with a phrase in ``rejects`` fails, and an answer with a phrase in ``fooled_by`` passes. ``ratings``
     maps a phrase to the rating (1 to 5) of answers that contain it. Canaries must not contain any of these phrases.

@@ -49,7 +49,7 @@ def without_severity(draft: Draft) -> Draft:
 
 
 class RuleDrafter:
-    """Writes drafts by rule.
+    """Writes drafts by fixed rules.
 
     The first function in ``spoil`` changes the first draft, and so on. The last function changes all further
     drafts.

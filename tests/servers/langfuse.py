@@ -38,11 +38,11 @@ class Refusal(Exception):
 class LangfuseServer(ThreadedServer):
     """A Langfuse server that stores the data it receives.
 
-    ``late`` contains, for each of the next requests for observations, how many of them are visible. Later requests
-    get all. ``at_border`` is a fault after the first page, where one page ends and the next begins: ``swapped``
-    returns one of the two items there twice and omits the other, ``missing`` omits one. ``fates`` are the outcomes
-    of requests with valid keys (see `fated`). ``score_fates`` maps the name of a score to the statuses of its
-    ingestion.
+    ``late`` contains, for each of the next requests for observations, how many observations are visible. Later
+    requests get all of them. ``at_border`` is a fault after the first page, where one page ends and the next
+    begins: ``swapped`` returns one of the two items there twice and omits the other, ``missing`` omits one.
+    ``fates`` are the outcomes of requests with valid keys (see `fated`). ``score_fates`` maps the name of a score
+    to the statuses of its ingestion.
     """
 
     def __init__(self, project: str = "staging", *, version: str = "4.51.0") -> None:

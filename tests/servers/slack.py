@@ -51,9 +51,9 @@ class SlackServer(ThreadedServer):
 
     `misbehave` plans one fault for each of the next requests: ``429:2`` (Retry-After 2), any other HTTP status,
     ``lost`` (accepts the message, then closes the connection), ``hang`` (accepts nothing and never answers),
-    ``slow`` (accepts the message and never answers), ``reset`` (closes the connection at once), ``html`` (a proxy's
-    page with status 200), ``ok`` (no fault), or the name of a Slack error (``token_revoked``). ``always`` is the
-    fault of all requests without a planned one.
+    ``slow`` (accepts the message and never answers), ``reset`` (closes the connection immediately), ``html`` (a
+    proxy's page with status 200), ``ok`` (no fault), or the name of a Slack error (``token_revoked``). ``always``
+    is the fault of all requests without a planned one.
     """
 
     def __init__(self, port: int = 0, log: Path | None = None) -> None:

@@ -3,8 +3,8 @@
     python -m tests.soak.soak_demo_nights --nights 100
 
 Each night the demo's `TurnLog` writes 2,000 conversations, 1 % of them with a planted disclosure (severity 3). They
-are read by the file source, sampled, protected, graded by rule and estimated with the parts of a nightly run. In at
-least 93 of 100 nights the interval must contain the true rate, and the mean planned width must be within 20 % of
+are read by the file source, sampled, protected, graded with rules and estimated with the parts of a nightly run. In
+at least 93 of 100 nights the interval must contain the true rate, and the mean planned width must be within 20 % of
 the mean width.
 """
 
@@ -25,7 +25,7 @@ MAX_OFF = 0.20
 WARM = 5
 """The number of nights at the start, when little is known about the rates.
 
-These nights count for the coverage of the interval, but not for its width.
+These nights are included in the coverage of the interval, but not in its mean width.
 """
 DESIGNS = {
     "simple 200": simple(number=200),

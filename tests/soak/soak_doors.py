@@ -46,8 +46,8 @@ MAX_LOG_BYTES = 1_000_000
 class Door(NamedTuple):
     """A server of Lookout under test.
 
-    ``words`` are the words of its command. ``form`` is the path to which forms or deliveries are sent, and ``page``
-    is the path that other clients request.
+    ``words`` contains its command, split into words. ``form`` is the path to which forms or deliveries are sent,
+    and ``page`` is the path that other clients request.
     """
 
     words: Sequence[str]

@@ -4,8 +4,8 @@
 
 A stream is a series of nights. Without a change, the share of streams with an alarm must stay below alpha. The
 streams have rare or common failures, nights of different size, or strata that were sampled unequally. With a
-change, the table shows how many changes were detected, after how many nights, and the error of the date given for
-the change.
+change, the table shows how many changes were detected, after how many nights, and how far the reported date of the
+change is from the true date.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def quiet(chance: np.random.Generator, streams: int) -> Iterator[tuple[str, Stre
 
 
 def in_parts(failures: Streams, graded: Streams) -> np.ndarray:
-    """Return the night of each stream's alarm, counted from 0, or -1. Compute `AT_ONCE` streams at a time."""
+    """Return the night of each stream's alarm, counted from 0, or -1 if the stream has no alarm.
+
+    Compute `AT_ONCE` streams at a time.
+    """
     parts = range(0, len(failures), AT_ONCE)
     found = [drift_streams.alarms(failures[at : at + AT_ONCE], graded[at : at + AT_ONCE], ALPHA) for at in parts]
     return np.concatenate(found)

@@ -29,7 +29,7 @@ KEYS = ("lookout_correct", "lookout_factual", "lookout_severity")
 
 
 async def no_pause(_seconds: float) -> None:
-    """Return at once, so that a retry does not wait."""
+    """Return immediately, so that a retry does not wait."""
 
 
 def rows_by(chance: random.Random, shape: Sequence[tuple[int, int]]) -> list[ExperimentRow]:

@@ -31,7 +31,7 @@ MAX_BIAS = 0.05
 
 
 def main() -> int:
-    """Print a line for each kind of suite, and return 1 if the coverage or bias of one is out of its limit."""
+    """Print a line for each kind of suite, and return 1 if the coverage or bias of one kind misses its limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suites", type=int, default=100)
     suites: int = parser.parse_args().suites

@@ -1,7 +1,7 @@
 """Kill and repeat pushes to LangSmith at random moments: in the end, each case exists once and is correct.
 
-``python -m tests.soak.soak_langsmith_pushes [SCHEDULES]``, by default with 1,000 schedules. Some of these seeds
-also run with the tests.
+``python -m tests.soak.soak_langsmith_pushes [SCHEDULES]``, by default with 1,000 schedules. The test suite also
+runs some of these schedules.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ MAX_OFF = 0.20
 PLANS = 12
 """The number of plans over which the planned width of a design is averaged.
 
-The planned width varies from night to night, because the sample size of a design with a rate and the calibration of
-a judge vary.
+The planned width varies from night to night, because two values vary: the sample size of a design with a rate, and
+the calibration of a judge.
 """
 
 

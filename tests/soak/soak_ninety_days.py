@@ -8,10 +8,10 @@ autumn clock change. Prefect's own scheduler and its service for late runs are c
 clock, and each due run is executed by Prefect's engine. The application, its logs and Slack are local servers and
 files. There is no browser.
 
-In these days answers become wrong and right again, Slack fails for a night, the worker is missing for three days,
-the machine is off for two days, a person pauses the digest, the data folder is copied, and a deploy is rolled back.
-At the end every conversation must be graded once. Every due run must have been executed once, or skipped because a
-newer run replaces it. Every digest must be sent once, and no alert lost or duplicated.
+During these days, answers become wrong and right again, Slack fails for a night, the worker is missing for three
+days, the machine is off for two days, a person pauses the digest, the data folder is copied, and a deploy is rolled
+back. At the end every conversation must be graded once. Every due run must have been executed once, or skipped
+because a newer run replaces it. Every digest must be sent once, and no alert lost or duplicated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parents[2]
 ZONES: Final = ("Europe/Berlin", "America/New_York", "Australia/Sydney")
 SPRING, AUTUMN = datetime(2027, 3, 1, 12, tzinfo=UTC), datetime(2027, 9, 27, 12, tzinfo=UTC)
-"""The start times of the spring period and the autumn period. In each of them, the clocks of every zone change.
+"""The start times of the spring period and the autumn period. In each period, the clocks of every zone change.
 
 The clocks change on 14 March (New York), 28 March (Berlin) and 4 April (Sydney), and on 3 October (Sydney), 31
 October (Berlin) and 7 November (New York).

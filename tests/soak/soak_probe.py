@@ -4,9 +4,9 @@
 
 A real `lookout verify` runs with a Prefect server, real Chromium and a page in its own process. Kills are SIGKILL
 at random, seeded moments. The victim is one of Chromium's processes, the app (restarted after up to six seconds),
-or Lookout (restarted at once, when it resumes the run). The last kills happen while Lookout evaluates, records and
-notifies. At the end, the journal, the warehouse and results.json are compared with the planned questions and with
-what the app recorded before it answered.
+or Lookout (restarted immediately, when it resumes the run). The last kills happen while Lookout evaluates, records
+and notifies. At the end, the journal, the warehouse and results.json are compared with the planned questions and
+with what the app recorded before it answered.
 """
 
 from __future__ import annotations

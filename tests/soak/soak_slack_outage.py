@@ -4,8 +4,8 @@
 
 In every minute of a simulated clock, a run finds a new fault and notifies. It uses the flow's own code, a real
 warehouse and real HTTP. Then Slack answers again. The program prints the number of alerts, the number of requests
-during the outage, the longest wait of a run for Slack in real seconds (beside the deadline of one message), and how
-much the memory of the process grew.
+during the outage, the longest time in real seconds that a run waited for Slack, the deadline of one message for
+comparison, and how much the memory of the process grew.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ LEAK = re.compile(r"leak-(\d+)")
 class OutageResult(NamedTuple):
     """The result of one outage.
 
-    ``numbers`` are the numbers of the alerts in the order of their arrival. ``grown_mb`` is the growth of memory
-    after the first sixth of the outage, in MB. ``waiting`` is the number of alerts that were not sent.
+    ``numbers`` contains the number of each alert, in the order in which the alerts arrived. ``grown_mb`` is the
+    growth of memory after the first sixth of the outage, in MB. ``waiting`` is the number of alerts that were not
+    sent.
     """
 
     numbers: tuple[int, ...]

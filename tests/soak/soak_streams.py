@@ -3,11 +3,11 @@
     python -m tests.soak.soak_streams --count 2000 --pages 8 --seed 44
 
 Pauses last up to 20 s. A page has a signal if the response to the question, polls or a stop button show whether the
-answer has ended. With a signal, no answer may be cut or mixed up. Without a signal, this holds only for answers
-whose pauses are shorter than the patience. After a longer pause, an answer that continues cannot be distinguished
-from one that has ended. It is cut, and the page shows its rest under the next question. The lateness is the time
-from the last piece that the server sends until Lookout has the answer. `--pages 2 --count 200` measures it on a
-machine that is not busy with its own browser.
+answer has ended. With a signal, no answer may be cut or mixed up. Without a signal, Lookout waits until the text
+has not changed for a fixed time (the patience), so this holds only for answers with shorter pauses. After a longer
+pause, an answer that continues cannot be distinguished from one that has ended. It is cut, and the page shows its
+rest under the next question. The lateness is the time from the last piece that the server sends until Lookout has
+the answer. `--pages 2 --count 200` measures it on a machine that is not busy with its own browser.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ async def ask_plan(driver: BrowserDriver, plan: Plan, key: str) -> StreamResult:
 
 
 async def run_plans(plans: list[Plan], pages: int, settings: ProbeSettings) -> list[StreamResult]:
-    """Ask the questions of all plans, on ``pages`` pages at once. Print each fault when it occurs."""
+    """Ask the questions of all plans, on ``pages`` pages at the same time. Print each fault when it occurs."""
     server, gate = Zoo(), asyncio.Semaphore(pages)
     keys = [100 + number % 900 for number in range(len(plans))]
     drivers: dict[str, BrowserDriver] = {}

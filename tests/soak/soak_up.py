@@ -54,9 +54,10 @@ slack_api_url = "{slack}"
 WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
 SAMPLE_S, ENTRY_S, DELIVERY_S = 10.0, 20.0, 300.0
 GROWTH = 1.25
-"""The maximum growth of memory, files and threads: the last quarter of the time divided by the second quarter.
+"""The maximum growth of memory, files and threads during the soak.
 
-Some growth is normal, because caches fill and pages are stored.
+The growth is the use in the last quarter of the time, divided by the use in the second quarter. Some growth is
+normal, because caches fill and pages are stored.
 """
 QUIET_S = 180.0
 """How many seconds to wait after the last log entry.

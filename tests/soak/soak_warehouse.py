@@ -43,7 +43,10 @@ TURNS = ("append", "load", "checkpoint", "compact", "migrate", "export") * 2 + (
     "rebuild",
     "finish",
 )
-"""The steps during which a worker is killed. Steps that move acknowledged rows are in the list twice."""
+"""The steps during which a worker is killed.
+
+Steps that move acknowledged rows are listed twice, so that more kills occur in them.
+"""
 
 FIRST_GUESS_S = 0.2
 MAX_WAIT_S = 60.0

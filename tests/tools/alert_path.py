@@ -39,7 +39,7 @@ RENDERING: Final = (
 )
 
 MAX_FUNCTIONS, MAX_RENDERING = 95, 27
-"""The maximum number of counted functions, and the maximum number of them in the modules that render messages."""
+"""The maximum number of counted functions: in total, and in the modules that render messages."""
 
 REQUEST: Final = "chat_postMessage"
 """The method of `slack_sdk` at which the path ends."""
@@ -116,7 +116,7 @@ async def _send_alert(
 
 
 def count_functions(functions: Iterable[Function]) -> tuple[int, int, int]:
-    """Return three counts: all functions, those outside `EXCLUDED`, and those of the latter in `RENDERING`."""
+    """Return three counts: all functions, those outside `EXCLUDED`, and how many of these are in `RENDERING`."""
     entered = list(functions)
     counted = [path for path, _ in entered if not path.startswith(EXCLUDED)]
     return len(entered), len(counted), sum(path in RENDERING for path in counted)

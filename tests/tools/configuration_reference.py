@@ -47,23 +47,24 @@ Never write a secret into `lookout.toml`. Set secrets in environment variables:
 | `SLACK_BOT_TOKEN` | a bot token with the scope `chat:write`. Lookout sends alerts to `alerts.slack_channel` |
 | `SLACK_WEBHOOK_URL` | the address of an incoming webhook, if you have no bot token. Without a token and a webhook, Lookout only prints and stores alerts |
 | `SLACK_FALLBACK_WEBHOOK_URL` | the address of an incoming webhook, for messages that the main channel permanently refuses |
-| `LOOKOUT_HEARTBEAT_URL` | the address of an external check. Lookout pings it when a run starts, ends or breaks, and replaces `{target}` in it with the target's name |
+| `LOOKOUT_HEARTBEAT_URL` | the address of an external check. Lookout pings this address when a run starts, ends or breaks. It replaces `{target}` in the address with the target's name |
 | `PREFECT_API_URL`, `PREFECT_API_AUTH_STRING` | the address and the credentials of your own Prefect server. Without an address, Lookout starts a local server |
 | `HF_TOKEN` | a Hugging Face token, to open a private Space and to read its state on the Hub |
 | `LOOKOUT_API_TOKEN` | the bearer token for a target with an API. For other headers, see `probe.headers` |
 | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` | the keys of the judges in `[judge]`. A judge without its key is off |
 | `LANGFUSE_PUBLIC_KEY`, `LANGFUSE_SECRET_KEY` | the keys of the project in `[langfuse]` |
-| `CHROMIUM_PATH` | the path of the browser in which Lookout opens pages. Default: Lookout finds a browser |
-| `LOOKOUT_AGE_KEY` | the key of the pseudonyms in old records and in live traffic. Never change it |
+| `CHROMIUM_PATH` | the path of the browser in which Lookout opens pages. Without this variable, Lookout searches for a browser |
+| `LOOKOUT_AGE_KEY` | the key from which Lookout computes the pseudonyms in old records and in live traffic. Never change this key |
 | `LOOKOUT_LOG_TOKEN` | the bearer token for a hallucination log at an http address. For a log on the Hub, set `HF_TOKEN` |
 | `LOOKOUT_GITHUB_WEBHOOK_SECRET`, `LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET`, `LOOKOUT_STANDARD_WEBHOOK_SECRET` | \
-the secrets of the senders of deploys. During a change, set the new and the old secret, separated by a comma |
+the secrets of the services that send webhooks about deploys. While you change a secret, set the new and the old one, \
+separated by a comma |
 | `GITHUB_TOKEN`, `GITHUB_API_URL` | the token that posts results on pull requests (`pull-requests: write`, `statuses: write`), and the address of GitHub's API, if you do not use github.com |
 | `LOOKOUT_DEBUG` | if it is 1, Lookout shows errors with their traceback |
 
-A page may receive the sources of its answers, but not show them. For such a page, set the table `probe.wire`: it names
-the response, event stream or web socket that contains the answer and its sources. Lookout then grades this payload
-instead of the text on the page. `lookout doctor URL --ask` proposes the lines for `lookout.toml`:
+Some pages receive the sources of their answers, but do not show them. For such a page, set the table `probe.wire`,
+which names the response, event stream or web socket that contains the answer and its sources. Lookout then grades this
+payload instead of the text on the page. `lookout doctor URL --ask` proposes the lines for `lookout.toml`:
 
 ```toml
 [targets.bot]
@@ -78,13 +79,13 @@ app_path = "model"
 ```
 
 A path to a list stands for the items of the list: `sources` and `sources.*` mean the same. If a source is an object,
-its name is its `title`, `name`, `source`, file or id, followed by its `url` in brackets. These values are not sources:
-an empty list, null, false, an empty string, and an object without a name. If a citation is required and there is no
-other source, the case fails.
+its name is its `title`, `name`, `source`, file or id, followed by its `url` in brackets. An empty list, null, false, an
+empty string and an object without a name do not count as sources. If a citation is required and the answer has no other
+source, the case fails.
 
 If the API of a target needs headers, set `headers` as in the example below. Never write a secret into the file: for
-each secret, name the environment variable that contains it. Lookout refuses a header with a secret in plain text. These
-are the headers Authorization and Cookie, and all headers whose name ends in key, token, secret or password.
+each secret, name the environment variable that contains it. Lookout rejects plain-text values of the headers
+Authorization and Cookie, and of all headers whose name ends in key, token, secret or password.
 
 Lookout sends secrets only to the configured host, and removes them from messages, results and logs, even if the
 application repeats them. To test the headers, run `lookout doctor bot`, which asks one question.
@@ -140,12 +141,12 @@ deadline_s = 1800
 ```
 
 If Lookout must fetch the report with a POST request from another address, for example with GraphQL, set `report_url` to
-the address and `report_request` to the request. The report may be an object: Lookout recognizes the names of its fields
+the address and `report_request` to the request. If the report is an object, Lookout recognizes the names of its fields
 in any spelling.
 
 If the application has too many active jobs (HTTP 429), Lookout tries to start the job again for `busy_patience_s`
-seconds. An application may answer the start with an old job, for example if it got the same issue within a day. Then
-there is no new result: the case gets no answer, with this reason.
+seconds. Some applications answer the start request with an old job, for example if they got this issue within the last
+day. An old job gives no new result. Therefore the case then has no answer, and this is its reason.
 
 ```toml
 [targets.triage]
@@ -167,12 +168,12 @@ text = "data.job"
 Lookout reads the steps of the agent from one of these sources:
 
 - the events of the job (`agent.spawned`, `agent.tool_call`, …), without any setting;
-- the list at `steps`: of steps, LangGraph messages, node updates or LangSmith runs;
+- the list at `steps`, which contains steps, LangGraph messages, node updates or LangSmith runs;
 - the trace of the job in LangSmith.
 
 With the table `langsmith`, Lookout asks only staging. Before the first request, it compares project, address and key
-with those of production. If a value belongs to production, Lookout names this value, and the exit code is 2. It also
-runs the first job alone until it knows in which project the trace of the job appears.
+with the values of production. If a value belongs to production, Lookout names this value and ends with exit code 2.
+Lookout starts no second job until it knows in which project the trace of the first job appears.
 
 ```toml
 [targets.triage]
@@ -190,9 +191,9 @@ production_key_env = "LANGSMITH_API_KEY"
 production_url = "https://agent.example.com"
 ```
 
-Write LangSmith settings that are the same for all targets once, in the table `[langsmith]`. The table of a target
-overrides them. With `experiments`, each run of the suite appears in LangSmith as an [experiment](langsmith.md) on the
-dataset that this setting names:
+Write LangSmith settings that apply to all targets only once, in the table `[langsmith]`. The `langsmith` table of a
+target overrides them. With `experiments`, each run of the suite appears in LangSmith as an [experiment](langsmith.md)
+on the dataset that this setting names:
 
 ```toml
 [langsmith]
@@ -209,7 +210,7 @@ experiments = "langsmith:triage-gold"
 
 A **judge** is a model that grades the answers that rules cannot grade. It must be a model of another family than the
 model that answers. Lookout asks a second judge if the first is unsure or contradicts a rule, or if the case has
-severity 3. It asks a third judge if the first two differ:
+severity 3. It asks a third judge if the first two disagree:
 
 ```toml
 [targets.bot]
@@ -248,8 +249,8 @@ as_of = 2026-11-22
 source = "an example: read it in the maker's price list"
 ```
 
-[Domain packs](domains.md) contain the words of a business: they define the roles of amounts, and the words that answer
-yes. Without `domains`, Lookout uses the pack `general`, which fits any shop or service. For the assistant of a health
+[Domain packs](domains.md) contain the words of a business, such as the roles of amounts and the words that mean yes.
+Without `domains`, Lookout uses the pack `general`, which fits any shop or service. For the assistant of a health
 insurer, set `domains = ["health_insurance"]`. You can also add your own pack:
 
 ```toml
@@ -293,8 +294,8 @@ following example uses every key:
 The last line is an issue for an [agent that triages issues](triage.md). Of the keys of a case, an issue needs only
 `severity`.
 
-`lookout gold check suite.jsonl` reads a suite as a run does, and lists the faults to correct. The tables below list all
-keys. They are generated from the code that reads the file.
+`lookout gold check suite.jsonl` reads the suite as a run does, and lists the faults that you must correct. The tables
+below list all keys. They are generated from the code that reads a suite.
 
 ## What a reply must and must not say
 
@@ -304,13 +305,14 @@ contain in `must_say`, and what it must not contain in `must_not_say`. Each entr
 - A **phrase** matches only whole words and whole numbers: `24` does not match 240 or 24.5. Differences in letter case,
   in the kind of space, hyphen or apostrophe, and in the script of digits do not matter.
 - A **regular expression** is written between two slashes, as in `/(?:14|fourteen) days/`. It can match a part of a
-  word. `*`, `+` and `{2,}` match at most 60 repeats, and at most two of them may follow each other. For more, write
-  the maximum length of each, as in `.{0,20}`. A group that repeats must not contain `|` or a repeat of open length.
+  word. `*`, `+` and `{2,}` match at most 60 repeats, and at most two of them may follow each other. To use more of
+  them, write the maximum length of each, as in `.{0,20}`. A group that repeats must not contain `|` or a repeat of open
+  length.
 
 A reply gets these results:
 
 - It is right if it contains all phrases of `must_say`, even if the rules cannot decide the rest. However, it fails if
-  the rules find a contradiction. An expected refusal must also decline: `must_say` alone is not enough.
+  the rules find a contradiction to the gold. If a refusal is expected, the reply must also decline.
 - It fails with `missing_fact` if it lacks a phrase of `must_say`.
 - It fails with `wrong_fact` if it contains a phrase of `must_not_say`. If a refusal is expected, it fails with
   `should_have_refused` instead, even if it declines first.
@@ -346,7 +348,7 @@ _LEFT_OUT: Final = {
     "language": "that of the question",
     **{key: f"`{json.dumps(value)}`" for key, value in DEFAULT_FIELDS.items()},
 }
-"""The text in the column "default" for keys whose default is not that of a field of the record."""
+"""The text in the column "default" for keys whose default does not come from a field of the record."""
 
 
 def _keys(heading: str, place: str, fields: Mapping[str, FieldInfo]) -> Iterator[str]:
@@ -399,7 +401,7 @@ def _table(
 
 
 def branch_of(model: type[BaseModel]) -> str:
-    """Return the key and value that select this class in a TOML table that accepts several, or an empty text."""
+    """Return the key and value that select this class if a TOML table accepts several classes, or an empty text."""
     tags = ((name, field) for name, field in model.model_fields.items() if get_origin(field.annotation) is Literal)
     return next((f' with `{name} = "{get_args(field.annotation)[0]}"`' for name, field in tags), "")
 

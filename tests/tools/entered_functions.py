@@ -1,6 +1,6 @@
 """Record the product functions that a census worker calls, and name the functions of a profile.
 
-The census is the nightly check of all conversations by rule. This module imports almost nothing, like the worker.
+In the census, rules check all conversations of a night. This module imports almost nothing, like the worker.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WORKER: Final = "tests.tools.entered_functions"
 RECORD_VARIABLE: Final = "LOOKOUT_TEST_ENTERED_FUNCTIONS"
 """The environment variable with the path of the file to which a worker appends each function that it enters.
 
-The functions are written at once, because the worker is killed at the end of the run.
+Each function is written immediately, because the worker is killed at the end of the run.
 """
 
 Function = tuple[str, str]

@@ -274,7 +274,8 @@ def find(mutant: Mutant, tree: Path) -> Place | None:
     """Return the position of a mutant's lines in a tree, or ``None`` if they are not found.
 
     The mutant's own file and function are searched first. Then functions with the same name in any file, the
-    mutant's own file, and the whole product are searched. There, the lines are accepted only if they occur once.
+    mutant's own file, and the whole product are searched. In each of these three places, the lines are accepted
+    only if they occur once.
     """
     path = tree / mutant.file
     product = [each for name in PRODUCT for each in sorted((tree / name).rglob("*.py"))]

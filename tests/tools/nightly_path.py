@@ -1,8 +1,8 @@
 """List the product functions that run between an item of live traffic and its stored grade, for ``make shape``.
 
-A nightly run reads conversations from a file, checks all of them by rule, samples them, and grades the sample by
-rule and with a judge at a local provider. The first nightly run loads the imports and fills the caches. In the
-second, every function that a thread or a worker enters is recorded, from the first line that is read until the
+A nightly run reads conversations from a file, checks all of them with rules, samples them, and grades the sample
+with rules and with a judge at a local provider. The first nightly run loads the imports and fills the caches. In
+the second, every function that a thread or a worker enters is recorded, from the first line that is read until the
 judge's grades are in the journal.
 """
 

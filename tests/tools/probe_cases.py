@@ -32,7 +32,7 @@ async def probe_cases(
     is_wrong: IsWrong = never_wrong,
     recover: Recover | None = None,
 ) -> ProbeTally:
-    """Ask every case, in descending severity, and repeat severity-3 cases as configured (see `probe_questions`)."""
+    """Ask every case, most severe first, and repeat severity-3 cases as configured (see `probe_questions`)."""
     return await probe_questions(
         driver,
         iterate_questions_by_severity(cases, repeats_severity_3=settings.repeats_severity_3),

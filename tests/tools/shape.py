@@ -44,7 +44,7 @@ class Shape:
 
     @property
     def crowded(self) -> dict[str, int]:
-        """Return the number of files of each folder that has more than the goal allows, in descending order."""
+        """Return the folders with more files than the goal allows, and their numbers of files, largest first."""
         return dict(Counter({name: count for name, count in self.folders.items() if count > FOLDER}).most_common())
 
     @property

@@ -38,7 +38,7 @@ def spent(model: str, work: str, cost_usd: str, uncached_usd: str) -> Spent:
 
 
 def test_a_row_has_a_cell_for_each_piece_of_work_with_money_baseline_and_share(snapshot):
-    """Each cell shows the cost, the cost without caching and batches, and the share of the first in the second.
+    """Each cell shows the cost, the cost without caching and batches, and the first as a share of the second.
 
     For example, 0.0432 is 65 % of 0.0666.
     """

@@ -34,7 +34,10 @@ IN_WHOLE = ("verify_and_print_verdict", "exit_code_from_verdict")
 
 @pytest.fixture(scope="module")
 def commands():
-    """Return every command, keyed by the words after ``lookout``, once for all tests: this takes a second."""
+    """Return every command, keyed by the words after ``lookout``.
+
+    The commands are collected once for all tests, because this takes a second.
+    """
     return every_command()
 
 

@@ -30,7 +30,7 @@ from warehouse.queries.outbox import claim_alerts, record_receipt
 
 @dataclass(frozen=True)
 class Role:
-    """The role of one process: its name, its amount (rounds or seconds), and the store that it uses."""
+    """The role of one process: its name, its number of rounds or seconds (``amount``), and its store."""
 
     name: str
     amount: int
@@ -71,7 +71,7 @@ def _written(waits: list[float]) -> dict[str, object]:
 
 
 def make_decisions(role: Role) -> dict[str, object]:
-    """Increase the count of one incident again and again, while all other deciders do the same."""
+    """Increase the count of one incident ``amount`` times, while all other deciders increase the same count."""
     for _ in range(role.amount):
         decide(role.store, role.store.journal, "helpdesk", lambda known: once_more(known, "leak"), wait_s=60)
     return {"decided": role.amount}
@@ -95,7 +95,7 @@ def send(role: Role) -> dict[str, object]:
 def load(role: Role) -> dict[str, object]:
     """Load new rows ``amount`` times.
 
-    If another process has locked the file, this is counted, and is not a failure.
+    If another process has locked the file, the attempt is counted as busy and is not a failure.
     """
     busy = 0
     for _ in range(role.amount):

@@ -37,8 +37,8 @@ WAIT_S = 30.0
 class Plan:
     """The folder and the parameters of a worker.
 
-    With ``extra_migrations``, the worker knows migrations that were not applied to the file yet, so that the file's
-    schema is older.
+    If ``extra_migrations`` is set, the worker's schema has migrations that were not applied to the file yet, so the
+    file is older than the worker.
     """
 
     folder: Path
@@ -75,9 +75,9 @@ def longer_schema(extra: int) -> Schema:
 
 
 _TO_BEGIN_WITH = ("append", "append", "append", "finish")
-"""The steps with which a worker starts: append rows that can be loaded, and a finished run.
+"""The steps with which a worker starts: append rows that can be loaded, and finish a run.
 
-Without a finished run, nothing is compacted.
+Rows are compacted only if a run is finished.
 """
 
 
@@ -168,7 +168,7 @@ STEPS: Mapping[str, Callable[[Turn], str | None]] = {
 
 
 def once_more(known: Mapping[str, Incident], name: str) -> OutboxDecision:
-    """Return the decision that counts one more occurrence of the incident ``name``.
+    """Return the decision that adds one to the count of the incident ``name``.
 
     The decision has an alert whose id contains the new count.
     """

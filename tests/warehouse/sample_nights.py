@@ -19,7 +19,7 @@ def seen(
 ) -> SeenConversation:
     """Return a conversation that a nightly run counted.
 
-    If it was sampled, ``sampled_in`` is in each of its text fields.
+    If ``sampled_in`` is a text, the conversation was sampled, and each of its text fields contains this text.
     """
     moment = NOON + timedelta(minutes=minutes)
     sampled = None

@@ -1,4 +1,7 @@
-"""Records with which tests fill a warehouse. They are small and valid, and differ in the fields that matter."""
+"""Records with which tests fill a warehouse.
+
+They are valid and as small as possible, and they differ only in the fields that matter to the tests.
+"""
 
 from __future__ import annotations
 

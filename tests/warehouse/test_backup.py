@@ -115,7 +115,7 @@ def test_a_restored_folder_has_the_same_records_files_and_keys(tmp_path, store):
 def test_a_backup_during_writes_has_everything_acknowledged_before_and_no_effect_without_its_cause(
     tmp_path, writers
 ):
-    """A backup that is made during writes contains every change that was acknowledged before.
+    """A backup that is made during writes contains every change that was acknowledged before the backup began.
 
     The backup contains no effect without its cause. Processes append, decide, compact, delete old data and rebuild.
     `survivors` compares incidents, alerts and tables.
@@ -153,9 +153,9 @@ def read_acknowledged(worker, steps: int) -> set[str]:
 
 
 def test_rows_that_only_the_warehouse_file_has_are_in_the_backup(tmp_path, store):
-    """If a segment is lost and an archive is damaged, only the warehouse file has their rows.
+    """If a segment is lost and an archive damaged, a backup still contains their rows.
 
-    A backup contains these rows.
+    In this case, only the warehouse file has these rows.
     """
     store.load_pending(1)
     before = read_tables(store)
@@ -189,9 +189,9 @@ def test_a_backup_overwrites_nothing_and_is_not_in_the_data_folder(tmp_path, sto
 @given(data=st.data())
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_backup_is_refused_or_has_the_same_files(tmp_path, store, data):
-    """A truncated backup is rejected. A backup with a changed byte is rejected or gives the same files.
+    """A truncated backup is rejected. If a byte of a backup is changed, it is rejected or gives the same files.
 
-    The same files are possible because a restore does not read every field of the backup file.
+    A restore does not read every field of the backup file, so a change of such a field has no effect.
     """
     file, damaged = tmp_path / "backup.tar.gz", tmp_path / "damaged.tar.gz"
     manifest = read_verified_manifest(file, version=VERSION) if file.exists() else back_up(store, file)

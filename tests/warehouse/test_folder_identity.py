@@ -65,9 +65,9 @@ def test_a_copy_is_refused_until_a_person_says_what_it_is(folder, tmp_path, copy
 
 
 def test_a_copy_back_in_the_place_of_the_original_is_a_copy(folder, tmp_path):
-    """A copy that replaces the folder at the original's path is detected as a copy.
+    """A copy is detected as a copy even if it replaces the original folder at the same path.
 
-    For example, a backup that replaces a lost folder is such a copy.
+    An example is a backup that replaces a lost folder.
     """
     copy_all(folder, tmp_path / "backup")
     folder.rename(tmp_path / "away")

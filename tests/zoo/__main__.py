@@ -82,7 +82,8 @@ class Tally:
     def note_time(self, turns: int, seconds: float, timings: Timings) -> None:
         """Record how long a conversation took.
 
-        Lookout's own time for a turn is its share of the time to open the page, and the wait for the answer's end.
+        Lookout's own time for a turn is the turn's share of the time to open the page, plus the wait for the
+        answer's end.
         """
         own_s = ((timings.opening_ms or 0.0) / turns + (timings.settling_ms or 0.0)) / 1000
         self.seconds += [seconds / turns] * turns
@@ -114,7 +115,7 @@ async def drive(
     asked: list[tuple[str, ...]],
     settings: ProbeSettings = SETTINGS,
 ) -> Tally:
-    """Ask all conversations of one application, on a few pages at once, as a run does."""
+    """Ask all conversations of one application, on a few pages at the same time, as a run does."""
     tally = Tally(name)
     free = asyncio.Semaphore(compute_concurrency(settings, os.cpu_count() or 1))
     with tempfile.TemporaryDirectory() as folder:

@@ -174,7 +174,7 @@ def _speak_of_surgery(question: str) -> str:
 
 
 def _mention_surgery(seed: int, count: int) -> list[tuple[str, ...]]:
-    """Return conversations of which every second question is about surgery."""
+    """Return conversations in which every second question is about surgery."""
     return [
         tuple(f"surgery, {text}" if at % 2 else text for at, text in enumerate(turns, start=number))
         for number, turns in enumerate(conversations(seed, count))

@@ -72,8 +72,8 @@ def load_journal_for_comparison(
     """Fill the empty tables of ``fresh`` from the journal, with the segments that the warehouse file has loaded.
 
     ``loaded`` maps the ids of these segments to their hashes. ``archives`` contains the hashes of the loaded
-    archives. The report lists all segments of the journal. It contains a problem for each segment that is damaged
-    or has another hash.
+    archives. Return a report that lists all segments of the journal, and a problem for each segment that is damaged
+    or has another hash than the loaded one.
     """
     copies = CopyReport()
     for name in list_current_manifests(journal, unless=lambda sha256: sha256 not in archives):
@@ -243,7 +243,8 @@ def _report_lost_segments(missing: int, pending: int, lost: int) -> Iterator[Che
     """Yield a problem if loaded segments are no longer in the warehouse file.
 
     ``missing`` is the number of these segments. ``pending`` is the number of segments in the journal that are not
-    in the warehouse file. ``lost`` is the number of segments that earlier loads found in neither of them.
+    in the warehouse file. ``lost`` is the number of segments that earlier loads found in neither the warehouse file
+    nor the journal.
     """
     lost += max(0, missing - pending)
     if lost:

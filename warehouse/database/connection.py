@@ -236,7 +236,10 @@ def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Gener
 
 @contextmanager
 def _borrow_engine() -> Generator[_Engine]:
-    """Yield an idle engine, or a new one if none is idle. After an error in the ``with`` block, close it."""
+    """Yield an idle engine, or a new one if none is idle.
+
+    After an error in the ``with`` block, the engine is closed.
+    """
     try:
         engine = _idle_engines.pop()
     except IndexError:

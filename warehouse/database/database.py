@@ -226,10 +226,10 @@ def _hash_views(schema: Schema) -> str:
 
 
 class Ledger(Record):
-    """A record of how many segments were committed to the warehouse. It is written after each commit.
+    """A record of how many segments were committed to the warehouse. The ledger is written after each commit.
 
-    ``segments`` is this number without lost segments. ``lost`` counts segments that were committed once and are now
-    in neither the warehouse nor the journal.
+    ``segments`` counts the committed segments that are not lost. ``lost`` counts the segments that were committed
+    and are now in neither the warehouse nor the journal.
     """
 
     segments: int
@@ -331,7 +331,7 @@ class Database:
                 yield connection
 
     def compute_file_version(self) -> str:
-        """Return a string that differs whenever the file or its log has changed."""
+        """Return a string that changes whenever the file or its log changes."""
         parts: list[int] = []
         for path in (self.file, build_wal_path(self.file)):
             # A missing file adds nothing to the text.
@@ -371,7 +371,7 @@ class Database:
     def _refuse_non_duckdb_file(self) -> None:
         """Raise `WarehouseDamaged` for a file that is not a DuckDB file.
 
-        DuckDB must not open such a file, because it would download an extension to read the files of some programs.
+        DuckDB must not open such a file, because for some file formats DuckDB would download an extension.
         """
         if not is_duckdb_file(self.file):
             raise build_not_duckdb_error(self.file)

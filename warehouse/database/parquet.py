@@ -28,7 +28,7 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoload_known_extensions": False,
 }
 _QUERY: Final = "from read_parquet(?, utf8_validation = 'replace', hive_partitioning = false)"
-"""The SQL query for the rows of a Parquet file. It replaces invalid UTF-8 bytes with question marks."""
+"""The SQL query for the rows of a Parquet file. The query replaces invalid UTF-8 bytes with question marks."""
 
 
 def iterate_parquet_batches(file: Path) -> Iterator[list[dict[str, Any]]]:

@@ -90,7 +90,9 @@ class OldFile:
 
 
 def copy_rows_missing_from_journal(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
-    """Copy from the old file to the scratch file the rows that are missing in the journal. Return a description.
+    """Copy the rows that the journal lacks from the old file to the scratch file.
+
+    Return an `OldFile` that describes both files.
 
     ``have`` contains the ids of the segments that the journal still has. The caller must hold the lock.
     """

@@ -170,7 +170,7 @@ class Snapshot:
 
 @contextmanager
 def _lock_folder(folder: Path) -> Generator[None]:
-    """During the ``with`` block, hold the exclusive lock that a process needs to make a copy.
+    """During the ``with`` block, hold the lock that allows only one process at a time to make a copy.
 
     Raises `WarehouseBusy` if another process holds the lock.
     """

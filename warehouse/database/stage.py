@@ -28,10 +28,10 @@ from warehouse.journal.segments import Segment, SegmentHeader
 TABLES: Sequence[str] = get_args(TableName)
 
 MOSTLY_NEW_TABLES = frozenset({"conversations", "hallucinations"})
-"""Tables with millions of rows. Except after a killed run, each row is inserted only once.
+"""Tables with millions of rows that need not be searched for earlier versions of new rows.
 
-Before each batch is inserted, DuckDB searches all other tables for earlier versions of its rows. In these large
-tables, the search would make every nightly load slower.
+Except after a killed run, each row of these tables is inserted only once. In all other tables, DuckDB searches for
+earlier versions before it inserts a batch. In these large tables, the search would make every nightly load slower.
 """
 
 _STAGED = """
@@ -147,7 +147,7 @@ MANIFEST = ".manifest.json"
 AGED = ".aged.json"
 """File ending of a manifest that replaces the manifest of another archive."""
 PARTLY_AGED = f".partly{AGED}"
-"""File ending of such a manifest if personal data was removed from only some conversations of the archive."""
+"""File ending of a replacing manifest, if the personal data of only some of the conversations was removed."""
 
 PARQUET = ".parquet"
 FORMAT_VERSION = 1

@@ -139,7 +139,7 @@ class Store:
     def load_pending_segments_into(
         self, connection: duckdb.DuckDBPyConnection, folder: str | None = None
     ) -> LoadReport:
-        """Load through an open connection the segments that are not loaded yet. The caller must hold the lock.
+        """Through an open connection, load the segments that are not loaded yet. The caller must hold the lock.
 
         ``folder`` limits the load to the segments of one folder. Lost segments are recorded in the ledger. Errors
         are also stored for `pop_load_errors`, because the next load does not find these errors again.

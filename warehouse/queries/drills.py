@@ -45,7 +45,7 @@ def list_receipts(store: Store, alert_id: str) -> tuple[Receipt, ...]:
 
 
 def load_backlog_of_other_alerts(store: Store, alert_id: str) -> tuple[int, datetime | None]:
-    """Return how many alerts besides ``alert_id`` wait to be sent, and the time of the oldest of them."""
+    """Return how many alerts other than ``alert_id`` wait to be sent, and the time of the oldest of these."""
     table = store.query(
         "select count(*), min(created_at) from unsent_alerts where state = 'waiting' and id <> $alert",
         {"alert": alert_id},

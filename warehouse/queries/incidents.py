@@ -120,7 +120,7 @@ def list_withheld_incidents_to_summarise(store: Store, since: datetime) -> Seque
 
 
 def load_incident_history(store: Store, incident: Incident, silences: Sequence[Silence]) -> Story:
-    """Load the history of ``incident``, including those of ``silences`` that affect the incident."""
+    """Load the history of ``incident``. The history includes only those ``silences`` that affect the incident."""
     key = incident.fingerprint
     versions = store.query(
         "select record from incident_history where fingerprint = $key order by sequence", {"key": key}
@@ -412,7 +412,7 @@ def list_removed_targets_with_incidents(
 
 
 def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) -> bool:
-    """Return whether any message waits to be sent that nobody tried to send after ``not_tried_since``.
+    """Return whether any message is still waiting and had no delivery attempt after ``not_tried_since``.
 
     A message waits, for example, if its run was killed. Attempts later than ``now`` are ignored, because they were
     made before the clock was set back.

@@ -53,7 +53,7 @@ from results where run_id = $run and case_id = $case order by repeat limit 1
 def load_conversation(
     connection: duckdb.DuckDBPyConnection, journal: Journal, run_id: str, case_id: str
 ) -> StoredConversation | None:
-    """Load the conversation of a case in a run. Returns ``None`` if no conversation is stored or it was removed."""
+    """Load the conversation of a case in a run, or ``None`` if the conversation is missing or was removed."""
     row = connection.execute(_LOADED, {"run": run_id, "case": case_id}).fetchone()
     if row is not None:
         turns, answer = tuple(map(str, row[0] or ())), str(row[1] or row[2] or "")

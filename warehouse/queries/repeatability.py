@@ -20,7 +20,7 @@ MAX_RUNS: Final = 60
 """Maximum number of runs whose cases are read: two months with one run per night."""
 
 GRADING_SETTINGS: Final = ("graders", "domains", "judge")
-"""The names (as in a run's snapshot) of the configuration sections that affect the grades of an answer."""
+"""The configuration sections that affect the grades of an answer, by their names in a run's snapshot."""
 
 
 def hash_graders_and_settings(graders: Mapping[str, str], settings: Mapping[str, str]) -> str:
@@ -32,8 +32,8 @@ def hash_graders_and_settings(graders: Mapping[str, str], settings: Mapping[str,
 class RepeatScope(NamedTuple):
     """Selects the repeats to count: those of one target since a given time.
 
-    The repeats must be of cases that are in the suite ``suite_sha256``. ``graded_by`` is the hash of the
-    graders and settings that must have graded the repeats.
+    Only cases of the suite ``suite_sha256`` count. ``graded_by`` is the hash of the graders and settings with which
+    the repeats must have been graded.
     """
 
     target: str

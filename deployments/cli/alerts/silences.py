@@ -140,7 +140,7 @@ def compute_silence_end(
 ) -> datetime:
     """Return the end of a silence: the start plus the duration ``lasting``, or the time ``until``.
 
-    Raises `ConfigError` if not exactly one of them is given, if its value is invalid, or if the end is not after
+    Raises `ConfigError` if neither or both of them are given, if the value is invalid, or if the end is not after
     the start.
     """
     if (lasting is None) == (until is None):
@@ -183,8 +183,8 @@ def _parse_silence_duration(lasting: str) -> timedelta:
 def _parse_silence_time(option: str, text: str, after: datetime, zone: str | None) -> datetime:
     """Parse the time ``text`` of the option ``option``. Without ``zone``, the time is in UTC.
 
-    A clock time such as ``08:00`` means the next such time after ``after`` in ``zone``. Raises `ConfigError`
-    for an invalid time.
+    A clock time such as ``08:00`` means the next time after ``after`` at which clocks in ``zone`` show it. Raises
+    `ConfigError` for an invalid time.
     """
     tz = ZoneInfo(zone) if zone else UTC
     if clock := _CLOCK_TIME.fullmatch(text.strip()):

@@ -1,8 +1,8 @@
 """The checks of ``lookout doctor``. Each check reports a finding and what to do.
 
 No check changes anything. By default, every configured alert channel gets a test message, each judge grades two
-known answers, and each target with an API is asked one harmless question. The caller can switch this off. To add a
-check, add its function to `CHECKS`.
+known answers, and each target with an API is asked one harmless question. The caller can turn off these actions. To
+add a check, add its function to `CHECKS`.
 """
 
 from __future__ import annotations

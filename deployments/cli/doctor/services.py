@@ -1,8 +1,8 @@
 """The checks of ``lookout doctor`` that call services: APIs, the Hugging Face Hub, the judge, logs and traffic.
 
 Each API is asked one harmless question, as in a run. The Hub must accept the token and have each target's Space.
-The judge must be a model of another family than the application's model, have a key, and distinguish right answers
-from wrong answers.
+The judge must be a model of a different family than the application's model, have a key, and distinguish right
+answers from wrong answers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions that read conversations and unusable items of live traffic like a nightly run, and show them."""
+"""Functions that read conversations and unusable items of live traffic, as a nightly run does, and show them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_TEXT_LENGTH: Final = 200
 
 @dataclass
 class TrafficSample:
-    """The first conversations of a source, the first unusable item for each reason, and the number of all items."""
+    """The first few conversations of a source, the first unusable item per reason, and the number of all items."""
 
     source: str
     read: int = 0
@@ -44,7 +44,7 @@ class TrafficSample:
     def add(self, record: Conversation | SourceWarning) -> None:
         """Count a record: a conversation, or a warning about an unusable item.
 
-        Only the first conversations, and the first unusable item for each reason, are stored.
+        Only the first few conversations, and the first unusable item for each reason, are stored.
         """
         if isinstance(record, SourceWarning):
             self.unusable[record.reason] += 1
@@ -58,7 +58,7 @@ class TrafficSample:
 async def read_first_traffic_items(
     configured: TargetConfig, settings: NightlySettings, now: datetime
 ) -> list[TrafficSample]:
-    """Read the first items of each source of a target."""
+    """Read the first few items of each source of a target."""
     samples: list[TrafficSample] = []
     for name, source in build_traffic_sources(configured, settings).items():
         is_file = isinstance(settings.sources[name], FileTraffic)

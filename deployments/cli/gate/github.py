@@ -62,7 +62,7 @@ def find_case_line_numbers(suite: Path) -> Mapping[str, int]:
 
 
 def format_repository_path(workspace: Path | None, file: Path) -> str:
-    """Format the path of a file relative to the repository, or the absolute path of a file outside it."""
+    """Format a file's path relative to the repository, or its absolute path if it is outside the repository."""
     whole = file.absolute()
     if workspace is not None and whole.is_relative_to(workspace.absolute()):
         return whole.relative_to(workspace.absolute()).as_posix()

@@ -95,7 +95,7 @@ def mutants_command(
 def has_enough_caught_severe_mutants(counts: MutationScores) -> bool:
     """Return whether the rules fail enough of the severity-3 mutants, and pass no severity-3 mutant.
 
-    The rules give no grade to the other mutants. Only mutants that contradict their gold are counted.
+    The rules may leave the remaining mutants ungraded. Only mutants that contradict their gold are counted.
     """
     severe = counts.severe_without_personal_data
     return severe.rate >= SEVERE_FLOOR and not severe.passed

@@ -38,7 +38,7 @@ def answer_logged_conversations(stream: BinaryIO, out: BinaryIO) -> ExitCode:
 
 
 def build_conversation_answers(records: Iterable[LocatedRecord]) -> Iterator[Fields]:
-    """Yield the output for each line. Of lines that form one conversation, only the last output contains it."""
+    """Yield the output for each line. If several lines form one conversation, only the last output contains it."""
     for located in records:
         *earlier, last = sorted(map(int, located.places))
         for line in earlier:

@@ -1,6 +1,6 @@
 """Review sessions in the terminal. They show one item at a time, and ask for one key for each item.
 
-Each decision is stored at once, so an interrupted session can be continued.
+Each decision is stored immediately, so an interrupted session can be continued.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Decision(Enum):
 class Keyboard:
     """A reader of single keys from a terminal.
 
-    From a pipe, it reads lines; the first character of a line is the key. If several keys are pressed at once, the
+    From a pipe, it reads lines; the first character of a line is the key. If several keys are pressed quickly, the
     later keys are stored for the next calls. Keys such as arrows, which send several characters, are ignored.
     """
 

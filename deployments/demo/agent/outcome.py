@@ -25,7 +25,7 @@ ASPECT_OF_FAULT: Final = {
 MAX_LOW_RATING: Final = 2
 """Maximum rating that counts as low. A report with this rating names the wrong area (rubric in docs/triage.md).
 
-A low rating of the report with a planted fault shows that Lookout detected the fault.
+If a report with a planted fault gets a low rating, Lookout has detected the fault.
 """
 
 

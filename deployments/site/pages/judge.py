@@ -36,7 +36,7 @@ class JudgeData(Record):
 
 
 def build_judge_page(request: PageRequest) -> Page:
-    """Build the page with the judge's agreement with people, known answers and rules, and with its cost."""
+    """Build the page that shows how often the judge agrees with people, known answers and rules, and its cost."""
     site, paging = request.site, request.read_paging()
     store = site.store
     target = request.read_and_show_choice_filter(

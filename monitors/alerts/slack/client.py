@@ -239,7 +239,7 @@ class SlackReply:
 # pyright: reportUnknownMemberType=false
 
 CONNECT_TIMEOUT_S: Final = 5.0
-"""Timeout for connecting in seconds. If it expires, the request was certainly not sent."""
+"""Timeout for connecting in seconds. If the timeout expires, the request was certainly not sent."""
 METADATA_EVENT: Final = "lookout_alert"
 SEARCH_MARGIN: Final = timedelta(hours=1)
 """The search for an earlier message starts this long before the alert's creation, because clocks differ."""
@@ -256,7 +256,7 @@ _sdk_logger.setLevel(logging.WARNING)
 class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
     """Waits as long as Slack requests, and then retries the request.
 
-    It gives up if the wait is longer than ``max_wait_s``.
+    The handler gives up if the wait is longer than ``max_wait_s``.
 
     The SDK's own handler could wait for hours.
     """
@@ -300,7 +300,7 @@ def _read_retry_after_s(response: HttpResponse | None) -> float:
 class SlackBot:
     """Posts messages with a bot token (scope chat:write).
 
-    With the scope channels:history, it searches for the message of an earlier attempt, to avoid duplicates.
+    With the scope channels:history, the bot searches for the message of an earlier attempt, to avoid duplicates.
     """
 
     def __init__(self, settings: AlertSettings, *, token: str, now: Callable[[], datetime]) -> None:

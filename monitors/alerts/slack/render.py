@@ -272,7 +272,7 @@ def build_context(text: str) -> Block:
 def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequence[str]) -> str:
     """Format one failure in at most ``room`` characters.
 
-    ``number`` is the failure's number in the message. It is empty if the message has only one failure.
+    ``number`` is the failure's number in the message, or an empty string if the message has only one failure.
     """
     case = disable_slack_markup_except(part.case_id, ids=[part.case_id])
     case = f"`{case.strip('`')}`" if case else ""

@@ -63,7 +63,7 @@ class Passage(NamedTuple):
     """All figures before this token are retracted, for example by "Sorry, that was wrong"."""
 
     def find_clause(self, figure: Figure) -> Clause | None:
-        """Return the clause that contains a figure."""
+        """Return the clause that contains ``figure``, or ``None``."""
         return self.find_clause_at(figure.first)
 
     def find_clause_at(self, token: int) -> Clause | None:
@@ -108,7 +108,10 @@ def build_passage_with_clauses(scan: Scan) -> Passage:
 
 
 def extract_content_stems_and_numbers(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
-    """Return the stems of the content words and the bare numbers, which can be part of a name ("Route 66")."""
+    """Return the stems of the content words, and the bare numbers.
+
+    A bare number can be part of a name ("Route 66").
+    """
     inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
     stems: set[str] = set()
     for at, token in enumerate(tokens):
@@ -317,7 +320,10 @@ class _Builder:
         return self.collect_content_words(line.first, line.after)
 
     def _count_table_rows(self, lines: Sequence[_Line], at: int) -> int:
-        """Count the lines from ``at`` on that are rows of one table: all have bars, or equally many dashes."""
+        """Count the lines from ``at`` on that are rows of one table.
+
+        Each row has bars, or all rows have the same number of dashes.
+        """
         count = 0
         while at + count < len(lines) and self._count_bars(lines[at + count]) >= 2:  # noqa: PLR2004 - two cells have a bar between
             count += 1
@@ -452,7 +458,7 @@ class _Builder:
         return comma is not None and bool(self.find_figures(first, comma))
 
     def _iterate_cuts_between_figures(self, first: int, after: int, hard: Sequence[int]) -> Iterator[int]:
-        """Yield the tokens where a new clause begins, because two figures of one kind are in the sentence."""
+        """Yield the tokens at which a sentence is cut between two figures of one kind."""
         last: dict[str, Figure] = {}
         for figure in self.find_figures(first, after):
             kind = f"{figure.kind} {figure.low.unit}" if figure.kind is FigureKind.QUANTITY else figure.kind
@@ -510,7 +516,10 @@ class _Builder:
         return replace(figure, kind=FigureKind.MONEY, low=low)
 
     def _is_retraction_of_figure(self, first: int, clause: Clause) -> bool:
-        """Return whether a word such as "sorry" is between a nearby figure and a later figure of its kind."""
+        """Return whether a word such as "sorry" takes back a figure.
+
+        Such a word has a nearby figure before it, and a figure of the same kind after it.
+        """
         sentences = {clause.sentence, clause.sentence - 1}
         near = [neighbour for neighbour in self.clauses if neighbour.sentence in sentences]
         before = {figure.kind for neighbour in near for figure in neighbour.figures if figure.first < first}

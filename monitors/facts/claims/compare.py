@@ -39,7 +39,7 @@ class Likeness(StrEnum):
 
     @property
     def has_number_with_other_meaning(self) -> bool:
-        """Return whether the figure has the number of the gold, but with another unit, rate, bound or sign."""
+        """Return whether the figure has the same number as the gold, but another unit, rate, bound or sign."""
         return self in {Likeness.OTHER_UNIT, Likeness.OTHER_PER, Likeness.OTHER_BOUND, Likeness.OTHER_SIGN}
 
 
@@ -54,7 +54,10 @@ class Leeway:
     tolerance: Decimal = Decimal(0)
     currency: str | None = None
     asked: Words = frozenset()
-    """The stems of the question. The reply may omit a rate that is in the question, such as "per month"."""
+    """The stems of the words of the question.
+
+    The reply may omit a rate that is in the question, such as "per month".
+    """
     bound: Bound = Bound.EXACT
     """The bound that the question asks for, such as "at most"."""
 
@@ -75,7 +78,7 @@ For example, "€1,400" for a course is not "€1,400 a month".
 _BUNDLES: Final = frozenset({"set", "pack", "box", "bag", "pair", "dozen", "bundl", "roll", "group"})
 """Stems of words for several things that have one price together: "£2.20 a set" is not "£2.20 each"."""
 _MIN_CODE: Final = 8
-"""Minimum number of digits of a phone number that is compared without its country code."""
+"""A phone number with at least this many digits may be compared without its country code."""
 
 
 def compare_figures(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
@@ -234,7 +237,7 @@ def _list_periods_per_year(figure: Figure) -> Iterable[int]:
 
 
 _ROUNDED: Final = Decimal("0.02")
-"""Maximum relative difference between a figure and its conversion, which may be rounded: 5 ft for 1.5 m."""
+"""Maximum relative difference between a figure and its rounded conversion, such as 1.5 m and 5 ft."""
 
 
 def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
@@ -270,7 +273,7 @@ _WITH_UNIT: Final = frozenset({FigureKind.MONEY, FigureKind.PERCENT, FigureKind.
 
 
 def _has_same_number_other_unit(gold: Figure, reply: Figure) -> bool:
-    """Return whether the reply has the number of the gold with another unit: ``₹10`` instead of "10 %"."""
+    """Return whether the reply has the same number as the gold, but another unit: ``₹10`` instead of "10 %"."""
     first, second = (figure.low.original_value or figure.low.value for figure in (gold, reply))
     counted = gold.kind is FigureKind.NUMBER and bool(gold.noun)
     units = gold.kind in _WITH_UNIT and reply.kind is not gold.kind
@@ -278,7 +281,7 @@ def _has_same_number_other_unit(gold: Figure, reply: Figure) -> bool:
 
 
 def _has_same_number_other_time_unit_or_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Return whether the reply has the number of the gold with another unit of time or in another currency.
+    """Return whether the reply has the number of the gold, but another unit of time or another currency.
 
     For example, the gold is "2 years" and the reply has "2 months".
     """

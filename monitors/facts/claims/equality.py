@@ -151,7 +151,7 @@ def _is_vaguer_number(gold: QuantityReading, reply: QuantityReading) -> bool:
 
 
 def _is_more_exact_number(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Return whether the gold is the rounded number of the reply: 11.22 for 11.2249."""
+    """Return whether the gold is the number of the reply after rounding: 11.22 for 11.2249."""
     if gold.scale != reply.scale or gold.value == 0:
         return False
     if abs(gold.value - reply.value) <= _NOISE * abs(gold.value):
@@ -172,13 +172,13 @@ _NOISE = Decimal("1e-9")
 """Maximum relative difference of two numbers that counts as a rounding error of binary floating point."""
 
 _ROUNDED_DECIMALS = 2
-"""A gold with at least this many decimals is taken as rounded.
+"""A gold with at least this many decimals is assumed to be rounded.
 
 With fewer decimals, it may be exact: 1.5 % is not 1.52 %.
 """
 
 _ROUNDED_FROM = 10_000
-"""The smallest absolute value of a gold that a reply may round."""
+"""A reply may round a gold only if the absolute value of the gold is at least this."""
 
 
 def _to_match(same: bool) -> Match:
@@ -226,7 +226,7 @@ def _compare_across_kinds(
 ) -> Match:
     """Compare a number without a unit with a number that has a unit. Different values are rarely comparable.
 
-    If the gold is money and its currency is not ``currency``, an equal number without a unit is only `VAGUE`.
+    If the gold is money in another currency than ``currency``, an equal number without a unit is only `VAGUE`.
     """
     kinds = {gold.kind, reply.kind}
     if FactKind.NUMBER not in kinds:

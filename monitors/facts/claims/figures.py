@@ -118,7 +118,7 @@ _COUNTRY_CODE: Final = re.compile(r"(?:\+|00)(\d{1,3})")
 def find_figures(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Figure]:
     """Return all figures of a text in order.
 
-    ``marks`` are the marked phrases of the text. The function takes linear time.
+    ``marks`` are the phrases of the text that have a `Mark`. The function takes linear time.
     """
     readings = _convert_pence_and_hindi_hours(scan, [reading for reading in scan.readings if not reading.unread])
     readings = _add_units_of_nearby_words(scan.reader, _add_number_after_thousands(readings))
@@ -432,7 +432,7 @@ _BOUNDS_BEHIND: Final = {
 }  # fmt: skip
 _BOUNDS_AFTER_AND: Final = split_into_word_keys("above over up under below")
 _MAX_BOUND_DISTANCE: Final = 4
-"""Maximum number of words after a figure that are searched for "or more", which makes the figure a bound."""
+"""The words "or more" make a figure a bound. They are searched for in this many words after the figure."""
 
 
 def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
@@ -640,9 +640,9 @@ def _find_identifiers_and_grouped_numbers(scan: Scan, readings: Sequence[Quantit
 _SPELLED_DIGITS: Final = re.compile(r"[1-9](?:-\d){2,5}")
 """A number dictated digit by digit: "1-4-0". A longer number or a number with a leading zero is an identifier."""
 _GROUPED_CODE: Final = re.compile(r"[1-9]\d{0,2}(?: \d{3})* 0\d\d(?: \d{3})*")
-"""Matches digits in groups of three in which a later group begins with 0.
+"""A pattern for digits in groups of three, of which a later group begins with 0.
 
-They are one number in all languages: "560 037".
+Such groups are one number in all languages: "560 037".
 """
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?: \d{3})+")
 _MAX_PLAIN_LETTERS: Final = 3
@@ -672,7 +672,7 @@ def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
 
 
 def normalise_code(text: str) -> str:
-    """Return the letters and digits of an identifier, with a leading ``+`` if it has one."""
+    """Return the letters and digits of an identifier. A ``+`` at its beginning is kept."""
     match = _COUNTRY_CODE.match(text)
     plain = "".join(character for character in text if character.isalnum()).upper()
     if match and text.startswith("+"):

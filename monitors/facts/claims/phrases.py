@@ -65,7 +65,7 @@ _MAX_ABBREVIATION: Final = 3
 
 @lru_cache(maxsize=256)
 def extract_phrase_keys(text: str) -> tuple[str, ...]:
-    """Return the words that a reply must contain for a phrase: all except articles and words in brackets."""
+    """Return the words of a phrase that a reply must contain: all except articles and words in brackets."""
     tokens = _tokenise_words(_ASIDE.sub(" ", text)) or _tokenise_words(text)
     letters = {
         token.start for before, token in pairwise(tokens) if before.kind == NUMERAL and before.end == token.start
@@ -280,11 +280,11 @@ def find_competing_name(passage: Passage, places: Sequence[Phrase], asked: Words
 
 
 _MAX_NAMES: Final = 2
-"""Maximum number of parts with a name in a sentence. A sentence with more such parts is a list of names."""
+"""Maximum number of parts of a sentence that may contain a name. More such parts are a list of names."""
 
 
 def _find_name_after_other_words(tokens: Sequence[Token], low: int, high: int, known: Words) -> str:
-    """Return the name nearest to the end of a text part, if other words precede the name and do not deny it."""
+    """Return the last name in a part of a text, if other words precede the name and do not deny it."""
     first = high
     while first > low and not _is_other_name(tokens[first - 1], known):
         first -= 1
@@ -538,7 +538,10 @@ def _list_segment_token_ranges(passage: Passage) -> list[tuple[int, int]]:
 
 
 def _is_joint(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a word such as "and" joins two parts of a text. The "and" in "Ron and his band" does not."""
+    """Return whether the token at ``at``, such as "and", joins two parts of a text.
+
+    Return False for the "and" in "Ron and his band".
+    """
     following = tokens[at + 1].key if at + 1 < len(tokens) else ""
     return tokens[at].key in _JOINTS and following not in {"his", "her", "their"}
 
@@ -582,7 +585,7 @@ def _may_other_person_be_answer(
 ) -> bool:
     """Return whether another person in the reply may be the answer.
 
-    The clause then describes the phrase after "by", in words that are not in the question.
+    This is possible if "by" precedes the phrase, and the words of its clause differ from those of the question.
 
     Question: "Who plays the solo?". Reply: "It is conducted by Wilma Strand, with Petr Amadi as the soloist". The
     result is True for Wilma Strand.
@@ -601,7 +604,7 @@ def _may_other_person_be_answer(
 def _is_clause_about_other_thing(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words) -> bool:
     """Return whether the clause names a thing that the question does not name.
 
-    This counts only if another clause contains words of the question that are missing in this clause.
+    The result is True only if another clause contains words of the question that are missing in this clause.
     """
     tokens = passage.scan.reader.tokens
     first, after = place

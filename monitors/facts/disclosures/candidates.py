@@ -158,7 +158,7 @@ def build_normalised_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> 
 def _find_replacements(
     folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: bool
 ) -> list[tuple[int, int, str]]:
-    """Return the parts to replace, each with its replacement. Hidden parts win over other parts."""
+    """Return each part to replace, with its replacement. Other parts that overlap a hidden part are omitted."""
     drops = [match.span() for match in _INVISIBLE.finditer(folded)] if unusual else []
     if "**" in folded or "`" in folded:
         drops += [match.span() for match in _MARKS.finditer(folded)]
@@ -376,10 +376,10 @@ def _is_part_of_context_phrase(ends: list[int], contexts: list[Context], start: 
 _DIGITS_TOGETHER = re.compile(r"\d(?:\D{0,7}\d){3,}")
 _DIGIT = re.compile(r"\d")
 _ISLAND_LENGTH_BEFORE = 88
-"""Number of characters that are also read before an island, because they may contain the label of its number."""
+"""Number of characters that are also read before a group of digits, because they may contain its label."""
 _ISLAND_LENGTH_AFTER = 24
 _MAX_SINGLE_ISLAND_LENGTH = 64
-"""Maximum length in characters of a text that is read as one island, because the whole text may be a number."""
+"""A text of at most this many characters is searched as a whole, because it may consist of one number."""
 _MAX_NUMBER_LENGTH = 64
 _ASCII_LOWER = {ord(upper): ord(upper) + 32 for upper in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
@@ -411,7 +411,10 @@ class DisclosureText:
         return False
 
     def iterate_matches_near_digits(self, pattern: re.Pattern[str], min_digits: int) -> Iterator[re.Match[str]]:
-        """Yield the pattern's matches in the islands that have at least ``min_digits`` digits."""
+        """Yield the matches of ``pattern`` in the parts around numbers (islands) that have enough digits.
+
+        A part needs at least ``min_digits`` digits.
+        """
         if self._max_digits < min_digits:
             return
         for (start, end), digits in zip(self.islands, self._digits, strict=True):

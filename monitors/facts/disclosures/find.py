@@ -103,7 +103,7 @@ def _find_disclosures_cached(
 ) -> tuple[Disclosure, ...]:
     """Return the disclosures of a text.
 
-    The results of the latest calls are cached, because several callers read one reply.
+    The results of the latest calls are cached, because several callers check the same reply.
     """
     view = build_normalised_view(text, hidden)
     candidates = _resolve_overlaps(
@@ -150,7 +150,7 @@ _OWN = re.compile(
     rf"\b(?:your|his|her|their|my|ihre?|seine?|deine?|votre|son|sa|su|tu|aapka|aapki|unka|unki)\b[^@{HIDDEN}]*$"
     rf"|(?:आपका|उनका|उनकी)[^@{HIDDEN}]*$"
 )
-"""A word for the owner ("your", "her") and all text after it. This text must not contain an e-mail address."""
+"""A pattern for a word for the owner ("your", "her") and all text after it, if that text has no e-mail address."""
 _OWN_REACH = 40
 """Maximum number of characters between an e-mail address and the word for its owner (`_OWN`)."""
 
@@ -212,7 +212,7 @@ def _apply_rules(
 
 
 def _resolve_overlaps(candidates: list[DisclosureCandidate], length: int) -> list[DisclosureCandidate]:
-    """Remove overlaps. The stronger candidate wins; the weaker one keeps only its text outside the overlap."""
+    """Remove overlaps. The stronger candidate keeps the overlap, and the weaker one keeps the rest of its text."""
     taken = bytearray(length)
     left: list[DisclosureCandidate] = []
     for candidate in sorted(candidates, key=lambda c: (-c.strength, _RANK[c.kind], c.start - c.end, c.start)):

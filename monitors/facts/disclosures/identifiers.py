@@ -201,8 +201,8 @@ _LETTER = re.compile("[A-Za-z]")
 _SAYING = ("licen", "dl ", "passport", "लाइसेंस", "पासपोर्ट")
 """Parts of words for licences and passports.
 
-Codes whose form is not distinctive are searched only in a text with one of these words. A vehicle number is also
-found if it is the whole text.
+Codes whose form is not distinctive are searched for only in a text with one of these words. A vehicle number is
+also found if it is the whole text.
 """
 _BARE_FORM_REACH = 20
 """Maximum number of characters between a context word and a code whose form is not distinctive.
@@ -318,8 +318,9 @@ _CODES = (
 def find_official_id_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find PAN, GSTIN, passport, voter id, driving licence and vehicle numbers by form and context.
 
-    A form that is not distinctive (two letters and four digits) counts only after a word for it, or if it is the
-    whole text. Only the most distinctive forms count after a word for an order or a clause.
+    A code whose form is not distinctive (two letters and four digits) counts only after a word that names such a
+    code, or if the code is the whole text. Only the most distinctive forms count after a word for an order or a
+    clause.
     """
     alone = reading.text.strip(" \t\r\n.,;:\"'")
     if not _LETTER.search(reading.text):
@@ -356,7 +357,7 @@ Shorter numbers are counts, years or the last digits of a masked number.
 """
 
 _MIN_DIGITS_ALONE = 8
-"""Minimum number of digits of an account number without "number", a verb or a colon before it.
+"""Minimum number of digits of an account number that has no "number", verb or colon before it.
 
 In "account for 10000 claims", the 10000 is not an account number.
 """

@@ -46,7 +46,7 @@ A suite may name hotlines, branches and people.
 """
 
 WITHHELD: Final = "[withheld]"
-"""The replacement of a whole text that could not be masked in parts."""
+"""The text that replaces a whole text if it could not be masked in parts."""
 
 _MASKED: Final = re.compile(rf"\[(?:{'|'.join(re.escape(label[1:]) for label in LABELS.values())})")
 _OWN_ID: Final = re.compile(
@@ -99,11 +99,11 @@ def mask(
     - names, telephone numbers and street addresses that occur in ``suite``, the texts of a suite;
     - the company's own contacts, unless ``strict`` is True (for texts that the public reads).
 
-    ``build_replacement`` gets the kind and the text of a disclosure and returns its replacement. ``find_more``
+    ``build_replacement`` receives the kind and the text of a disclosure and returns its replacement. ``find_more``
     searches the text between the disclosures for values that the rules do not know.
 
     After a value is masked, the rules may recognise the text beside it. Therefore, the text is searched again until
-    there is nothing new. Usually two searches are enough. After twelve searches, the whole text is replaced with
+    nothing new is found. Usually two searches are enough. After twelve searches, the whole text is replaced with
     `WITHHELD`. In a text longer than `MAX_TEXT_LENGTH` the two ends are masked and the middle is withheld.
     """
     min_strength = Strength.CONTACT if strict else Strength.WEAK
@@ -164,7 +164,8 @@ def _mask_ends_and_withhold_middle(
 ) -> MaskedText:
     """Mask the beginning and the end of a long text, and withhold the middle.
 
-    Both ends are read with a margin. A disclosure on a border becomes part of the middle.
+    Each end is searched slightly beyond its border, so that a disclosure across the border is found. Such a
+    disclosure is withheld with the middle.
     """
     head, tail, tail_start = split_around_unread(text, unread)
 

@@ -31,7 +31,7 @@ _WORKS: Final = frozenset(NAMES["work"])
 _LABEL_WORDS: Final = frozenset(
     word for table in LABELS["identifier"] for label in table["labels"] for word in label.split()
 )
-"""Words of labels. Before a masked number, such words are a label and not a name: "Aadhaar Number [Aadhaar]"."""
+"""Words of labels. Before a masked number, they form a label and not a name: "Aadhaar Number [Aadhaar]"."""
 _LOWERCASE_TITLES: Final = frozenset(
     {"mr", "mrs", "ms", "mx", "dr", "prof", "shri", "smt", "mme", "mlle", "sr", "sra"}
 )
@@ -46,9 +46,9 @@ _MAX_NAME_WORDS: Final = 4
 _MAX_TITLES: Final = 2
 _MAX_DEVANAGARI_WORDS: Final = 2
 _MAX_CODE_LENGTH: Final = 3
-"""Maximum length of a word in capitals that counts as an abbreviation and not a name: NHS, ID."""
+"""A word in capitals with at most this many letters is an abbreviation and not a name: NHS, ID."""
 _MAX_NAMES: Final = 40
-"""Maximum number of names in a text whose other mentions are searched."""
+"""Further mentions are searched for at most this many names of a text."""
 _MIN_REPEATED: Final = 4
 _ROLES: Final = frozenset((*NAMES["role"], *NAMES["relation"]))
 """Words for a role or a relation. They are not names: the "Driver" in "Driver ka number"."""

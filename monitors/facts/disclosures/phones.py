@@ -86,12 +86,12 @@ _MOBILE = re.compile(r"0(?:1[567]\d[ /\-]?|[67](?=[ .]\d\d[ .]))")
 """The first digits of a German or French mobile number. No other numbers begin with these digits."""
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
 _LENGTHS = range(7, 20)
-"""Number of digits of a telephone number after a word such as "phone".
+"""The possible numbers of digits in a telephone number after a word such as "phone".
 
 The shortest local numbers have 7 digits. The longest have 19: 15 by E.164, and an extension of 4.
 """
 _OWN_LENGTHS = range(7, 14)
-"""Number of digits of a telephone number after "my … number".
+"""The possible numbers of digits in a telephone number after "my … number".
 
 Numbers with more or fewer digits are often not telephone numbers.
 """

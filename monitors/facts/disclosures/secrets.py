@@ -67,7 +67,7 @@ _MIN_LONG_GROUP_DIGITS = 3
 The groups of a fingerprint or a MAC address have two digits, so they are not long.
 """
 _TELLING_OCTET = 100
-"""Minimum value of the largest number in an IP address that is more than weak evidence.
+"""An unlabelled IP address is weak evidence if its largest number is below this value.
 
 Four smaller numbers may be a version ("2.2.27.6"). 98 % of random IP addresses reach this value.
 """

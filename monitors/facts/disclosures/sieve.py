@@ -78,7 +78,7 @@ _NAMES_BEFORE = frozenset({"relation", "role", "honorific", "possession"})
 
 
 def _has_label_name_or_address(plain: str) -> bool:
-    """Return whether the text contains a label of a value, a word for a name or the shape of an address."""
+    """Return whether the text contains a label of a value, a word beside a name, or the shape of an address."""
     lowered = plain.lower()
     words = split_words(lowered)
     is_spoken = len(SPOKEN_DIGITS.keys() & words.words) > 1

@@ -16,7 +16,7 @@ from monitors.facts.disclosures.labelled import build_date_key, read_spoken_digi
 from monitors.facts.disclosures.phrases import PLACES, list_words
 
 _MIN_SHARED_CHARACTERS: Final = 5
-"""Minimum number of characters of a value that may be only a part of a known text.
+"""A value with at least this many characters may be a part of a known text.
 
 A shorter value must be equal to a whole text.
 """

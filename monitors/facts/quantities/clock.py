@@ -276,7 +276,7 @@ def _find_foreign_spoken_times(text: str) -> Iterator[_ClockTime]:
 
 
 _OPENING_WORDS: Final = 60
-"""Number of characters before a range of hours that are searched for a day of the week or "open"."""
+"""A day of the week or "open" is searched for in this number of characters before a range of hours."""
 
 
 def _build_time_reading(time: _ClockTime, first: int, last: int) -> QuantityReading:

@@ -34,7 +34,7 @@ class MeasureUnit(NamedTuple):
 
 
 MAX_CASED_LENGTH: Final = 3
-"""Maximum number of characters of a unit that is case-sensitive: mW is not MW. In longer units, case is ignored."""
+"""In a unit with at most this many characters, letter case matters: mW is not MW. Otherwise, case is ignored."""
 
 
 def _load_units() -> dict[str, MeasureUnit]:

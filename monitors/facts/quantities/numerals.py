@@ -168,8 +168,8 @@ class Lookup:
     """The tokens of a text, for the readers of numbers.
 
     - ``units`` are the words before which an ambiguous number word is a number: the "do" in "do saal" is two.
-    - ``starts`` are words other than numbers that may begin a quantity. Each is mapped to the words of which one
-      must follow it, or to ``None`` if any word may follow.
+    - ``starts`` are words other than numbers that may begin a quantity. Each is mapped to a set of words, one of
+      which must follow, or to ``None`` if any word may follow.
     - ``breaks`` are the indexes of the tokens after the end of a line or a tab.
     """
 

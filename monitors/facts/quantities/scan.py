@@ -373,7 +373,7 @@ _NAMED = re.compile(
     r"|\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
     r"|\b(?=[a-f]{0,40}\d)(?=\d{0,40}[a-f])[0-9a-f]{7,40}\b"
 )
-"""Addresses, paths, lines of files, versions and identifiers, whose numbers are not quantities.
+"""Web addresses, paths, line references, versions and identifiers, whose numbers are not quantities.
 
 The search takes linear time.
 """
@@ -395,7 +395,7 @@ class Scan(NamedTuple):
     reader: NumberReader
     readings: list[QuantityReading]
     cut: bool = False
-    """Whether the text was too long, so that the rest of it was not read."""
+    """Whether the text exceeds `ReadLimits`, so that its quantities were not all read."""
 
 
 class ReadLimits(NamedTuple):

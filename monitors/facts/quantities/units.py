@@ -239,7 +239,7 @@ STARTS: dict[str, frozenset[str] | None] = {
     "l": frozenset({"."}),
     "u": frozenset({"."}),
 }
-"""Words, other than numbers, that may begin a quantity. Each is mapped to the words of which one must follow.
+"""Words, other than numbers, that may begin a quantity. Each is mapped to a set of words, one of which must follow.
 
 ``None`` means that any word may follow.
 """

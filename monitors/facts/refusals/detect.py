@@ -51,7 +51,7 @@ _MAX_READ_LENGTH: Final = 1_200
 """Maximum number of characters that are read. A refusal is at the beginning of a reply."""
 _MAX_CLAUSES: Final = 60
 _MAX_TOPIC_WORDS: Final = 7
-"""Maximum number of words of a clause that is about only one thing."""
+"""A clause with at most this many words is about only one thing."""
 _MAX_DENIAL_DISTANCE: Final = 5
 """Maximum distance in words between a denial and a later word that the denial applies to."""
 
@@ -646,11 +646,11 @@ def _has_second_person_after(clause: _ReplyClause, at: int) -> bool:
 
 
 _MIN_RULE_WORDS: Final = 9
-"""Minimum number of words of a clause that may be the answer, if the clause is in a later sentence."""
+"""A clause in a later sentence may be the answer if it has at least this many words."""
 _CONTENT_LENGTH: Final = 5
-"""Minimum number of letters of a word that is compared with the words of the question."""
+"""Only words with at least this many letters are compared with the words of the question."""
 _MIN_TELLING_WORDS: Final = 3
-"""Minimum number of words of a clause that gives information."""
+"""A clause with fewer words than this gives no information."""
 
 
 def _classify_statement(clause: _ReplyClause, language: str) -> _Content:

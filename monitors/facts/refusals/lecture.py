@@ -33,7 +33,7 @@ HINTED: Final = (*(sign for _, sign in _SIGNS), *_JUDGES, _PREMISE)
 _JUDGES_LATER_LIMIT: Final = 20
 _JUDGES_LATER_READ: Final = 420
 _MIN_LECTURE_WEIGHT: Final = 35
-"""Minimum weight of moral words (in tenths) that makes a text a lecture, even without other signs."""
+"""A text is a lecture, even without other signs, if its moral words have at least this weight (in tenths)."""
 _MAX_READ_LENGTH: Final = 900
 """Maximum number of characters that are read, because a lecture is recognisable in its first paragraph."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")

@@ -390,7 +390,7 @@ def _parse_field_values_of_policy(
 def _find_agreed_value_or_conflict(
     readings: list[Reading],
 ) -> tuple[FactSheet, GivenFact, Value] | UnusableFact | None:
-    """Return the value that all documents of a policy state, with one sheet and fact that state it.
+    """Return the value that all documents of a policy state, together with one sheet and one fact as its source.
 
     Return an `UnusableFact` if the documents state different values. Return ``None`` if no value is usable.
     """

@@ -107,9 +107,9 @@ class FactSchema(Record):
         return self
 
     def find_field_by_alias(self, name: str) -> str | None:
-        """Return the name in the schema of the field that has ``name`` as name or alias.
+        """Return the name that the schema uses for the field ``name``, which may be one of the field's aliases.
 
-        Return ``None`` if no field has it.
+        Return ``None`` if the schema has no such field.
         """
         if name in self.fields:
             return name
@@ -216,7 +216,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Confidence(StrEnum):
-    """How certain a fact is, as its source states. The values are in ascending order."""
+    """How certain a fact is, according to its source. The values are in ascending order."""
 
     LOW = "low"
     UNRATED = "unrated"
@@ -243,7 +243,7 @@ class GivenFact(Record):
     place: str = ""
 
     def with_field(self, field: str) -> Self:
-        """Return the fact with ``field`` as the name of its field."""
+        """Return a copy of the fact that belongs to the field with the name ``field``."""
         return self.model_copy(update={"field": field})
 
 

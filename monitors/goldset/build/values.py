@@ -183,7 +183,7 @@ def _parse_number(raw: JsonValue) -> Decimal | None:
 
 
 def _verify_value_by_quote(value: Single | Several, fact: GivenFact) -> Single | Several | UnusableFact:
-    """Return the value if the fact's quote states all its amounts. Otherwise, return an `UnusableFact`.
+    """Return ``value`` if the fact's quote states all amounts in the value. Otherwise, return an `UnusableFact`.
 
     If the value has no amounts, any quote is accepted, because a person can check it.
     """

@@ -103,7 +103,7 @@ class LangfuseKeys(NamedTuple):
         return "LangfuseKeys(…)"
 
     def redact(self, text: str) -> str:
-        """Return ``text`` in which both keys are replaced with "…"."""
+        """Return ``text`` with both keys replaced by "…"."""
         return text.replace(self.secret, "…").replace(self.public, "…")
 
 

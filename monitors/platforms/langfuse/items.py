@@ -111,7 +111,7 @@ def wrap_as_json_object(value: JsonValue, name: str) -> Json:
 
 
 def _restore_exact_part_if_unchanged(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
-    """Return the exact version of the part ``name``, or ``stored`` if that part was later changed in Langfuse."""
+    """Return the exact original of the part ``name``, or ``stored`` if a person changed this part in Langfuse."""
     exact = _parse_json_text_or_none(texts.get(name)) if isinstance(texts, dict) else None
     return exact if isinstance(exact, dict) and _to_storable_object(exact) == stored else stored
 

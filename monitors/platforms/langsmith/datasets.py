@@ -236,7 +236,7 @@ class LangSmithDatasets:
 def _split_into_batches(examples: Sequence[Example]) -> Iterator[list[Example]]:
     """Yield batches of at most `PAGE_SIZE` examples and `MAX_BATCH_BYTES` bytes.
 
-    A larger example is a batch alone.
+    An example with more bytes becomes a batch of its own.
     """
     batch, size = list[Example](), 0
     for example in examples:

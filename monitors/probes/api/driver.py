@@ -157,7 +157,7 @@ TOO_MANY_REQUESTS = 429
 PATH_ERRORS = {404: "the path does not exist", 405: "the server does not accept questions at this path"}
 MIN_ERROR_STATUS = 400
 MAX_SHOWN_CHARACTERS = 200
-"""Maximum number of characters of a response that an error message shows."""
+"""An error message shows at most this many characters of a response."""
 Message = dict[str, str]
 
 

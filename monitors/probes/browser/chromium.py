@@ -79,7 +79,10 @@ SAFE_FLAGS = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the headless shell's name for this option
 )
-"""Chromium flags that allow connections only through the proxy of a browser context, which checks each address."""
+"""Chromium flags that allow connections only through the proxy of a browser context.
+
+The proxy checks each address.
+"""
 NO_IMAGES = "--blink-settings=imagesEnabled=false"
 LAUNCH_DEADLINE_S = 60.0
 MAX_STARTS = 3

@@ -184,8 +184,8 @@ async def _wait_and_choose_watch_limits(
 
     Return the limits for the next watch, or ``None`` if the text did not change for too long.
 
-    The wait ends when the text has not changed for `patience_s`. If a request is open, twice this time is allowed
-    while a response is arriving, or if no control of the page has shown that the app is done.
+    The wait ends when the text has not changed for `patience_s`. If a request is open, this time is doubled in two
+    cases: a response is arriving, or no control of the page has shown that the app is done.
     """
     is_over = reading.calm_ms >= settings.patience_s * 1000
     is_held = traffic.is_answering or not reading.firm
@@ -481,7 +481,7 @@ class PageConversation:
             raise AppErrorShown(f"the page with the answer has HTTP status {status}")
 
     async def _find_message_box(self) -> ElementHandle:
-        """Return the message box. The box is searched again in each call, because pages replace their boxes."""
+        """Return the message box. Each call searches for the box again, because pages replace their boxes."""
         pins = {"message_box": self.chat.selectors.message_box, "send": self.chat.selectors.send}
         deadline_s = self._settings.page_deadline_s
         min_score = min(TRUSTED_SCORE, self.chat.boxes.score)

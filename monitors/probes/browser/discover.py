@@ -53,9 +53,9 @@ CHECK_SELECTORS_SCRIPT = """(given) => given.find(([, selector]) => {
   try { document.createDocumentFragment().querySelector(selector); return false; } catch { return true; }
 })?.[0] ?? null"""
 MIN_NEW_CHARACTERS = 20
-"""Minimum number of new characters on the page, without the question, that count as a possible answer.
+"""If the page has at least this many new characters besides the question, they may be an answer.
 
-A page may also add a name and a time to a message. These have fewer characters.
+The name and the time that a page may add to a message have fewer characters.
 """
 
 
@@ -84,7 +84,10 @@ def format_unmatched_selector_prefix(name: str, selectors: Selectors) -> str:
 
 
 def raise_if_selector_configured(name: str, selectors: Selectors) -> None:
-    """Raise `PageNotUnderstood` if a selector is configured for ``name``. The page has no such element."""
+    """Raise `PageNotUnderstood` if a selector is configured for ``name``.
+
+    Call this function if the page has no such element.
+    """
     if getattr(selectors, name):
         raise PageNotUnderstood(format_unmatched_selector_prefix(name, selectors).removesuffix("; "))
 
@@ -416,10 +419,10 @@ async def _build_no_chat_error(
     undone: list[str],
     has_other_box: bool,
 ) -> ProbeError:
-    """Return the error for a page without a chat. If the page shows a login form or a quota limit, raise an error.
+    """Return the error for a page without a chat, or raise the error for a login form or a quota limit.
 
-    Call this function only after the page has settled or at the deadline, because many pages show "Log in"
-    until their chat has loaded.
+    Call this function only after the page has settled or at the deadline, because many pages show "Log in" until
+    their chat has loaded.
     """
     walls = await _detect_login_and_quota(frame)
     raise_if_login_or_quota_shown(boxes, walls)
@@ -442,7 +445,7 @@ async def _build_no_chat_error(
 
 
 def _compute_box_wait_s(score: float) -> float:
-    """Return how many seconds after its first inspection Lookout waits before it uses a box with ``score``.
+    """Return for how many seconds after the first inspection Lookout waits before it uses a box with this score.
 
     Meanwhile, a better box may appear. A box with a high score is used immediately.
     """

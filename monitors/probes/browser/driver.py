@@ -36,7 +36,7 @@ PIN_ADVICE = (
     "Set probe.selectors.answer to the selector of the answer, or probe.wire to the response with the answer"
 )
 MAX_SHOWN_CHARACTERS = 80
-"""Maximum number of characters of a text that an error message shows."""
+"""An error message shows at most this many characters of a text."""
 
 
 class CaptureDoubts:

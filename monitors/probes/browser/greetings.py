@@ -29,7 +29,7 @@ MIN_PAGES = 2
 A line counts as a greeting only if this number of pages, and at least half of all pages, show it.
 """
 LISTEN_S = 20.0
-"""Maximum number of seconds for which the unasked page is watched (see `UnaskedPage`).
+"""The unasked page (see `UnaskedPage`) is watched for at most this many seconds.
 
 A greeting that appears later is not recognised.
 """
@@ -51,7 +51,7 @@ Two pages of one target may show a delayed line at slightly different times.
 
 
 MIN_ANSWERS = 2
-"""Minimum number of answers that must share a first or last line before the line counts as part of the page.
+"""A first or last line that all answers share counts as part of the page only with this many answers or more.
 
 With fewer answers, this line may be the answer itself.
 """
@@ -127,8 +127,8 @@ class Greetings:
 class UnaskedPage:
     """A page of the target on which no question is asked. Each line that appears on it is therefore a greeting.
 
-    The page is opened together with the first page that gets a question. If the unasked page fails, greetings that
-    appear some time after a page has loaded are not recognised.
+    The page is opened together with the first page on which a question is asked. If the unasked page fails,
+    greetings that appear some time after a page has loaded are not recognised.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -161,7 +161,7 @@ class UnaskedPage:
 
     @property
     def late_lines(self) -> tuple[str, ...]:
-        """Return the lines that appeared on the page later than the lines that were collected first."""
+        """Return the lines that appeared after the first lines of the page were collected."""
         return tuple(line for line in self._lines if line not in self._first)[:MAX_LINES]
 
     async def list_lines_until_age(self, age_s: float) -> tuple[str, ...]:

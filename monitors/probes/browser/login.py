@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 FOLDER: Final = "sessions"
-"""The folder of sessions in the data folder, with one file for each target."""
+"""The name of the folder in the data folder that contains the sessions, one file for each target."""
 HIDDEN: Final = "[secret]"
 MIN_SECRET_CHARACTERS: Final = 6
 """A secret is redacted only if it has at least this many characters.

@@ -194,7 +194,7 @@ class Traffic:
     async def compute_polling_timeout_left_s(self, characters: int) -> float:
         """Return the seconds until the page counts as no longer polling, or 0 if the page is not polling now.
 
-        Telemetry does not count as polling. If the page polls one address, every address that got at least two
+        Telemetry does not count as polling. If the page polls one address, every address that received at least two
         requests is treated as polled, because each of them may bring the answer.
         """
         first = [group for group in self._groups.values() if await self._may_be_first_poll(group, characters)]

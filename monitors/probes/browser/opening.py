@@ -100,19 +100,20 @@ def is_page_gone(message: str) -> bool:
 
 
 MAX_STEPS = 3
-"""Maximum number of clicks that may be needed to open one chat: a chat button, a topic and "new conversation"."""
+"""Lookout opens a chat with at most this many clicks: on a chat button, a topic and "new conversation"."""
 MAX_PRESSES = 8
 """Maximum number of presses on one page, including those that did not open a chat."""
 MIN_SCORE, MIN_SCORE_WITH_BOX = 3.0, 6.0
-"""Minimum scores of a control that is pressed. The first applies to a page without a message box, and the
-second to a page that already has a doubtful message box.
+"""A control is pressed only if it has at least this score.
+
+The first value applies to a page without a message box, and the second to a page with a doubtful message box.
 """
 MIN_STEP_SCORE = 2.0
-"""Minimum score of a control that appeared only after an earlier press, such as one of several topics."""
+"""Minimum score to press a control that appeared only after an earlier press, such as one of several topics."""
 REACTION_TIMEOUT_S = 1.5
 """Seconds to wait for a change of the page after a press. If nothing changes by then, the press had no effect."""
 BOX_TIMEOUT_S = 5.0
-"""Maximum seconds to wait for a message box after a press that changed the page."""
+"""After a press that changed the page, Lookout waits at most this many seconds for a message box."""
 MAX_COVERS = 3
 WAIT_MS = 300
 TRUSTED_SCORE = 5
@@ -170,7 +171,7 @@ class Opening:
 
     @property
     def has_known_steps_left(self) -> bool:
-        """Return whether this page still needs steps that opened the chat on an earlier page."""
+        """Return whether some of the known steps that open the chat are still missing on this page."""
         return self._presses < len(self._way.steps)
 
     @property

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 CONNECT_DEADLINE_S: Final = 30.0
 """Maximum seconds to connect to one address of a host. Chromium itself waits for four minutes."""
 MAX_REFUSED_PLACES: Final = 200
-"""Maximum number of refused hosts and ports that are recorded for one page, which may scan a network."""
+"""Maximum number of refused hosts and ports that are recorded for one page. A page may scan a network."""
 _MAX_CONNECTIONS: Final = 256
 """Maximum number of connections of one page. With a proxy, Chromium opens at most 32 connections and 255 web
 sockets.

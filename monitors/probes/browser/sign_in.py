@@ -30,7 +30,7 @@ CHAT_CHECKS = 3
 Some sites show a chat just before they ask for a login.
 """
 PERSON_DEADLINE_S = 900.0
-"""Maximum seconds that a person has to sign in. The person may first have to fetch a phone for a second factor."""
+"""Seconds within which a person must sign in. The person may first have to fetch a phone for a second factor."""
 
 
 async def sign_in(

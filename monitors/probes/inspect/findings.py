@@ -484,7 +484,7 @@ class PageInspection(Record):
     - ``frame`` is the address of the frame with the chat, if the chat is in a frame.
     - ``why_asked`` is the reason why a question was asked or not asked.
     - ``starters`` contains questions that the page suggests.
-    - ``fallback_answer`` contains the answer that all general questions got, or is empty if the answers differed.
+    - ``fallback_answer`` contains the app's answer to every general question, or is empty if the answers differed.
     - ``pins_note`` names the proposed selectors that did not work. These selectors are not in ``selectors``.
     - ``picture`` is the path of the screenshot.
     """
@@ -525,7 +525,7 @@ class PageInspection(Record):
         return self.model_copy(update={"selectors": selectors, "open": opened_by, "pins_note": pins_note})
 
     def with_fallback_answer(self, text: str) -> Self:
-        """Return the inspection with ``text``, the answer that all general questions got."""
+        """Return the inspection with ``text``, the app's answer to every general question."""
         return self.model_copy(update={"fallback_answer": text})
 
     def with_trials(
@@ -540,7 +540,7 @@ class PageInspection(Record):
 
 
 def is_same_answer_for_all(trials: Sequence[Trial]) -> bool:
-    """Return whether all questions got the same text, such as "I do not know" or a fixed text of the page."""
+    """Return whether all questions have the same answer, such as "I do not know" or a fixed text of the page."""
     return len(trials) > 1 and all(trial.doubt == SAME_ANSWER and trial.problem is None for trial in trials)
 
 

@@ -22,8 +22,8 @@ MAX_QUESTION_CHARACTERS = 2000
 class AgentQuestions:
     """The questions of one job.
 
-    - ``open_question`` is the question that has no answer yet. The string is empty if the app does not show the
-      words of the question, and ``None`` means that the agent does not wait.
+    - ``open_question`` is the question that has no answer yet. It is an empty string if the app does not show the
+      words of the question, and ``None`` if the agent does not wait for an answer.
     - ``earlier_questions`` contains the questions that an earlier process answered.
     - ``delivered`` is True if the app has accepted the last answer.
     """

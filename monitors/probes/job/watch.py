@@ -95,8 +95,8 @@ class JobHttp:
     async def start_job(self, url: str, body: Any, key: str) -> AsyncGenerator[httpx.Response]:
         """Start a job and yield the response. The body of the response is not read yet.
 
-        Use one ``key`` for all attempts to start a job. Raises `TryAgain` if the app has too many jobs (HTTP 429)
-        and did not start this job. After `Unreachable` or `AccessDenied`, the job was possibly started.
+        Use the same ``key`` for all attempts to start the same job. Raises `TryAgain` if the app has too many jobs
+        (HTTP 429) and did not start this job. After `Unreachable` or `AccessDenied`, the job was possibly started.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s) as limit:

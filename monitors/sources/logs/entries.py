@@ -34,7 +34,7 @@ _MAX_KEY_LENGTH: Final = 40
 _BLOCKED_REPLY: Final = BlockedReply.__pydantic_validator__
 """The validator of `BlockedReply`.
 
-It is called directly, because calls of ``model_validate`` would take 10 % of the parsing time.
+The parser calls this validator directly, because calls of ``model_validate`` would take 10 % of the parsing time.
 """
 _BLANK = b" \t\r\n\0"
 _BOM = b"\xef\xbb\xbf"
@@ -73,7 +73,7 @@ def parse_line(
 def parse_reply(
     log: Identifier, line: LogLine, fields: LogFields = _DEFAULT_FIELDS
 ) -> BlockedReply | QuarantinedLine | None:
-    """Parse a line like `parse_line`, but return only the reply of the entry, without the position of the line."""
+    """Parse a line as `parse_line` does, but return only the entry's reply, without the position of the line."""
     if line.length > len(line.raw):
         return _build_quarantined_line(log, line, QuarantineReason.TOO_LONG, f"line of {line.length:,} bytes")
     text = _strip_blanks(line.raw)

@@ -240,7 +240,8 @@ class _RangeReader:
     def fetch(self, start: int, end: int) -> tuple[httpx.Response, bytes]:
         """Fetch the bytes from ``start`` (inclusive) to ``end`` (exclusive). Any further bytes are not read.
 
-        The bytes are empty if the response is not a range. Raises `SourceUnavailable` if the host does not respond.
+        Returns empty bytes if the response is not the requested range. Raises `SourceUnavailable` if the host does
+        not respond.
         """
         return self._portal.call(self._fetch, start, end)
 
@@ -307,7 +308,7 @@ def build_remote_log(
     allowed_origins: Sequence[str] = (),
     private_network: bool = False,
 ) -> LogPlace:
-    """Return the log at an address or in a Hub repository.
+    """Return the log at an address or in a repository of the Hugging Face Hub.
 
     ``allowed_origins`` and ``private_network`` are settings of the target's probe that allow internal addresses.
     Raises `ConfigError` for a Hub address without a file name.
@@ -320,7 +321,7 @@ def build_remote_log(
 
 
 def build_hub_url(address: str, endpoint: str | None = None) -> str:
-    """Return the download address of a Hub file: ``hf://datasets/owner/name[@revision]/path``."""
+    """Return the web address of the Hugging Face file ``hf://datasets/owner/name[@revision]/path``."""
     match = _HUB_FILE.fullmatch(address)
     if match is None:
         raise ConfigError(

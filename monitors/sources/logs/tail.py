@@ -107,7 +107,7 @@ START_LENGTHS = (64, 256, 1_024, 4_096, 16_384, 65_536)
 The shortest part is 64 bytes, because an entry with a time and a text is longer than 64 bytes.
 """
 TAIL_BYTES = 4_096
-"""Number of bytes that are hashed. They are the last bytes before the position of the cursor.
+"""Number of bytes, immediately before the position of the cursor, that are hashed.
 
 If the lines contain times, two different files never have the same hash.
 """
@@ -172,7 +172,7 @@ def _hash_content(content: bytes) -> str:
 
 
 class FilePart(NamedTuple):
-    """A part of a log to read: ``file`` from ``start`` to its end, as part of ``generation``."""
+    """A part of a log to read: ``file`` from ``start`` to its end. ``generation`` numbers the files of the log."""
 
     file: LogFile
     start: int
@@ -231,9 +231,10 @@ def _find_late_parts(files: LogFiles, cursor: LogCursor) -> tuple[FilePart, ...]
 
 
 def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile | None) -> list[LogFile]:
-    """List the rotated files that no poll has read, because they were created after the last poll. Oldest first.
+    """List the rotated files that no poll has read, because they were created after the last poll.
 
-    The result does not include ``moved_file``, the file that the last poll was reading and that now has a new name.
+    The oldest file comes first. The result does not include ``moved_file``, the file that the last poll was reading
+    and that now has a new name.
     """
     return [
         file

@@ -1,7 +1,7 @@
 """Plan a nightly run before it starts: compute its cost and its expected confidence interval.
 
-The plan contains the average limits of the interval. The interval for the expected number of failures would be
-wrong. For example, at a failure rate of 1 % and with ten sampled conversations, nine of ten runs find no failure
+The plan contains the limits that the interval has on average. These limits are not those for the expected number of
+failures. For example, at a failure rate of 1 % and with ten sampled conversations, nine of ten runs find no failure
 and one run finds one failure. Therefore, the limits are averaged over the possible numbers of failures in each
 stratum. The rate itself is also uncertain, and the numbers of failures have a beta-binomial distribution.
 
@@ -53,10 +53,11 @@ class ExpectedStratum(NamedTuple):
 def compute_expected_interval(
     strata: Sequence[ExpectedStratum], *, confusion: Confusion | None = None, confidence: float = 0.95
 ) -> tuple[Estimate, bool]:
-    """Return the expected rate with the average limits, and whether it will be corrected for the judge's errors.
+    """Return the expected estimate of a rate, and whether the rate will be corrected for the judge's errors.
 
-    The ``value`` of the estimate is the expected true rate. A stratum without graded conversations widens the
-    interval by the stratum's share of all conversations. Raises ``ValueError`` if no conversation will be graded.
+    The ``value`` of the estimate is the expected true rate, and its limits are averages over possible runs. A
+    stratum without graded conversations widens the interval by the stratum's share of all conversations. Raises
+    ``ValueError`` if no conversation will be graded.
     """
     corrects = confusion is not None and compute_corrected_pass_rate(1, 1, confusion) is not None
     distributions = [
@@ -81,7 +82,8 @@ def _simulate_graded_counts(
 ) -> Sequence[GradedStratum]:
     """Return the simulated counts of a run. ``point`` contains a number from 0 to 1 for each stratum.
 
-    This number selects the number of failures in the stratum from the distribution of the stratum.
+    The stratum's number of failures is the value at which the stratum's cumulative distribution reaches this
+    number.
     """
     return [
         GradedStratum(
@@ -154,8 +156,8 @@ class Grading(NamedTuple):
     """The cost of grading one conversation, and how often the judge errs.
 
     ``calls_per_conversation`` is the number of the judge's calls for a conversation, including panel members,
-    turns and canaries. It is 0 without a judge. ``confusion`` compares the judge's grades with human grades,
-    and is used to correct the estimate.
+    turns, and canaries (answers with a known grade that check the judge). Without a judge, the number is 0.
+    ``confusion`` compares the judge's grades with human grades, and is used to correct the estimate.
     """
 
     calls_per_conversation: float
@@ -192,7 +194,7 @@ def plan_nightly(
 ) -> NightlyPlan:
     """Return the plan of the sample with these ``counts``.
 
-    The first of ``planned_rates`` is the rate of severity 3.
+    The first of ``planned_rates`` is the rate of severity-3 failures.
 
     Raises `ConfigError` if there are no conversations, because an empty nightly run needs no plan.
     """
@@ -266,15 +268,15 @@ def _list_notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> t
 
 
 MAX_HIDDEN_SHARE: Final = 0.05
-"""Accepted limit for the share of failures that a sample without failures may miss.
+"""Highest failure rate that a sample without failures may leave possible (with 95 % confidence).
 
-If a sample may miss a larger share, a warning reports that the sample is small.
+If a higher rate is possible, a warning reports that the sample is small.
 """
 ADVISED_NUMBER: Final = 200
 
 
 def format_small_sample_warning(sampled: int, conversations: int) -> str:
-    """Return a warning that a small sample may miss many failures. Empty if the sample is large enough."""
+    """Return a warning that a small sample may miss many failures. Empty text if the sample is large enough."""
     hidden = _compute_hidden_failure_share(sampled, conversations)
     if not sampled or hidden <= MAX_HIDDEN_SHARE:
         return ""

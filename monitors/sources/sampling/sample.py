@@ -82,7 +82,7 @@ def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> Expecte
     """Return the expected share of conversations that a judge with the errors in ``confusion`` will fail.
 
     ``expected`` is the true failure rate. The judge also fails some right answers, and passes some wrong answers.
-    The weight of the result is the weight of the Beta distribution with the mean and variance of the converted
+    The weight of the result is chosen so that its Beta distribution has the mean and the variance of the converted
     rate. The reviews in ``confusion`` must include both right and wrong answers.
     """
     false_fails = confusion.failed_right / (confusion.failed_right + confusion.passed_right)
@@ -133,8 +133,8 @@ def allocate_sample(
     """Return the number of conversations to sample from each stratum.
 
     Each stratum first gets the ``minimum``, which is at least 1. The remaining budget is allocated by the rules in
-    ``turns``. A stratum gets at most its size. The sum of the numbers is ``budget``. The sum is larger if the total
-    of the minimums is larger, and smaller if there are fewer conversations.
+    ``turns``. A stratum gets at most its size. The numbers add up to ``budget``, or to more if the minimums alone
+    need more, or to less if there are not enough conversations.
     """
     if budget >= sum(claim.conversations for claim in claims):
         return tuple(claim.conversations for claim in claims)
@@ -166,7 +166,7 @@ class _StratumQueue:
             self.add_stratum_if_any_left(index)
 
     def add_stratum_if_any_left(self, index: int) -> None:
-        """Add the stratum ``index`` with its present count, if not all its conversations are sampled yet."""
+        """Add the stratum ``index`` with its present count of sampled conversations, unless all are sampled."""
         count = self._sampled[index]
         if count < self._claims[index].conversations:
             heapq.heappush(self._entries, (_compute_rank(self._turn, self._claims[index], count), index, count))
@@ -236,9 +236,9 @@ class Candidates:
 
     These are the conversations with the lowest pseudorandom numbers in each stratum (see
     `compute_pseudorandom_place`). A sample by number takes at most that number of conversations from a stratum, or
-    the minimum for each stratum if it is larger. For each stratum, only this number of candidates is stored, and
-    `SPARE_CANDIDATES` more to replace withdrawn candidates. Memory use therefore depends on the size of the sample
-    and not on the traffic. ``sizes`` counts all conversations of each stratum.
+    the configured minimum for a stratum, if the minimum is larger. For each stratum, only this number of candidates
+    is stored, and `SPARE_CANDIDATES` more to replace withdrawn candidates. Memory use therefore depends on the size
+    of the sample and not on the traffic. ``sizes`` counts all conversations of each stratum.
     """
 
     def __init__(self, settings: SamplingSettings, seed: Seed) -> None:

@@ -150,7 +150,7 @@ class SamplingSettings(BaseModel):
 
     @property
     def budget(self) -> int | None:
-        """Return the number of conversations to sample, or ``None`` if a rate is set."""
+        """Return the number of conversations to sample. Return ``None`` if the settings contain a rate instead."""
         return None if self.rate is not None else self.number or DEFAULT_NUMBER
 
     def with_number_without_judge(self) -> Self:

@@ -107,7 +107,7 @@ async def iterate_in_thread(values: Generator[Value]) -> AsyncGenerator[Value]:
     """Yield the values of the blocking iterator ``values``, which is read in a thread.
 
     If an error occurs, the values that were read before the error are yielded first. If this generator is closed or
-    cancelled, it waits until the thread has read its current batch, and then closes ``values``.
+    cancelled, the generator waits until the thread has read its current batch, and then closes ``values``.
     """
     batches = _collect_batches(values)
     fetching: asyncio.Future[list[Value] | None] | None = None
@@ -204,9 +204,9 @@ class _WebStream:
 class FileTrafficSource:
     """A `TrafficSource` that reads files.
 
-    ``headers`` are sent to http addresses. Credentials for buckets and the Hub come from the environment. If a file
-    cannot be read, all other files are read before the error is raised. ``guard`` checks redirects. By default, the
-    guard allows the host of the address and all public addresses.
+    ``headers`` are sent to http addresses. Credentials for buckets and for the Hugging Face Hub come from the
+    environment. If a file cannot be read, all other files are read before the error is raised. ``guard`` checks
+    redirects. By default, the guard allows the host of the address and all public addresses.
     """
 
     def __init__(
@@ -319,8 +319,8 @@ class FileTrafficSource:
     def _open_file(self, file: _File, *, block_size: int | None = None) -> Generator[Any]:
         """Open a local or remote file as a stream of bytes for the ``with`` block.
 
-        A bucket sends at least ``block_size`` bytes at a time. The default of the bucket's client is several
-        megabytes.
+        Data from a bucket is requested in pieces of at least ``block_size`` bytes. Without ``block_size``, a piece
+        has several megabytes.
         """
         if file.system is not None:
             if "file" in file.system.protocol and not Path(file.path).is_file() and Path(file.path).exists():
@@ -372,7 +372,7 @@ class FileTrafficSource:
 
     @contextmanager
     def _open_as_local_file(self, file: _File, *, packed: bool) -> Generator[Path]:
-        """Yield the path of a local, uncompressed file with the content of ``file``, for the ``with`` block.
+        """During the ``with`` block, provide ``file`` as a local, uncompressed file. Yield the path of this file.
 
         If ``file`` is remote or compressed, its content is copied to a temporary file. ``packed`` is true for a
         compressed file.

@@ -345,10 +345,10 @@ class HttpTrafficSource:
     async def _read_pages(
         self, client: ExportClient, window: Window
     ) -> AsyncGenerator[tuple[int, list[Any], str | None]]:
-        """Yield three values for each page: the page number, the items, and ``None``.
+        """Yield the number and the items of each page, with ``None`` as the third value.
 
-        If only one page was found, its number is yielded a second time, without items. The third value is then the
-        reason why more pages may follow, or ``None`` if this page is probably the last one.
+        If only one page was found, yield its number once more, without items. The third value is then the reason
+        why more pages may follow, or ``None`` if this page is probably the last one.
         """
         url, requested, last_sha256 = build_first_url(self._settings, window), set[str](), ""
         for number in range(self._settings.most_pages):

@@ -41,7 +41,7 @@ def strip_blanks(raw: bytes) -> bytes:
 def parse_json(raw: bytes) -> Any:
     """Parse a JSON text.
 
-    Raises ``ValueError``. Its message states the problem and the position, but does not quote the text.
+    Raises ``ValueError`` with the problem and its position, but without a quote from the text.
     """
     text = strip_blanks(raw)
     try:
@@ -65,7 +65,7 @@ def looks_like_html(raw: bytes) -> bool:
 
 _IDENTIFIER: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
 _REQUEST_ID_PATHS: Final = ("request_id", "trace_id", "run_id")
-"""Paths of request ids. They do not identify an item, because one request may write several rows."""
+"""Paths of request ids. A request id does not identify an item, because one request may write several rows."""
 _MAX_UNDATED_ITEMS: Final = 1_000
 """Maximum number of items without a time that are held in memory until an item with a time follows."""
 _MAX_SHOWN_CHARACTERS: Final = 60
@@ -351,10 +351,12 @@ class Visits:
 def _parse_item(
     place: str, source_item: Any, fields: Fields, completed_at: datetime
 ) -> Conversation | SourceWarning:
-    """Return the conversation that a unified item contains, or a warning. Accepts any value and never raises.
+    """Return the conversation in an item whose keys are unified (see `unify_item`), or a warning.
 
-    If the field for the reply is empty, the item is a conversation in which the app gave no answer. If the item
-    has no field for a reply, it is not a conversation, because the reply may be stored elsewhere.
+    Accepts any value and never raises.
+
+    If the field for the reply is empty, the item is a conversation in which the app gave no answer. If the item has
+    no field for a reply, it is not a conversation, because the reply may be stored elsewhere.
     """
     try:
         return _build_conversation(source_item, completed_at, read_turns(source_item, fields), fields)

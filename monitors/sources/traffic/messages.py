@@ -163,8 +163,8 @@ def _read_list_element(
 ) -> Iterator[LoggedMessage]:
     """Yield the messages in an element of a list: one message, or a question with its reply.
 
-    ``in_pairs`` is true if other elements of the list are questions with their replies. An element that
-    contains only a question is then a question without a reply.
+    ``in_pairs`` is true if other elements of the list are questions with their replies. If so, an element that
+    contains only a question counts as a question without a reply.
     """
     if isinstance(value, list):
         yield from _read_pair(cast("list[Any]", value), fields)
@@ -236,7 +236,7 @@ def _read_keyed_pair(value: Unified, fields: Fields, depth: int) -> Iterator[Log
 
 
 class Reply(NamedTuple):
-    """The messages of a reply. ``has_place`` is true if the item has a field for a reply, even if it is empty.
+    """The messages of a reply. ``has_place`` is true if the item has a field for a reply, even an empty one.
 
     ``unreadable`` is the path of a value whose format is unknown.
     """
@@ -358,7 +358,7 @@ def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = 
 
 
 def _read_side_without_role(message: Unified) -> Side | None:
-    """Return the side of a message that has no role, or ``None`` if it is unknown.
+    """Return the side of a message that has no role, or ``None`` if the side is unknown.
 
     The side is derived from a flag, from a code, or from a key that only messages of one side have.
     """

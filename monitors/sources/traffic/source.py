@@ -41,7 +41,7 @@ class TrafficSource(Protocol):
 
 @runtime_checkable
 class ScoreKeeper(Protocol):
-    """A source that stores scores of its conversations."""
+    """A source in which Lookout can store scores for its conversations."""
 
     async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
         """Store the scores of a conversation. A new value replaces the old value. Raises `SourceUnavailable`.

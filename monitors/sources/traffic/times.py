@@ -124,7 +124,7 @@ def _parse_time_text(text: str, day_first: bool | None) -> datetime | None:
 
 
 def _parse_written_time(text: str, day_first: bool | None) -> datetime | None:
-    """Parse a written date, in words or digits, which a clock time and a zone may follow."""
+    """Parse a date in words or digits. A clock time and a zone may follow the date."""
     named_zone = _ZONE_NAME.search(text)
     text = text[: named_zone.start()] if named_zone else text
     date = _read_date(text, day_first)

@@ -75,7 +75,9 @@ def read_turns_or_empty(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
 
 
 def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
-    """Return the turns of a unified item in order. Raises `UnusableItem` if the item is not a conversation.
+    """Return the turns of an item, in order. The item's keys must be unified (see `unify_item`).
+
+    Raises `UnusableItem` if the item is not a conversation.
 
     If a question has no reply, its turn has an empty reply. A greeting before the first question is ignored.
     """

@@ -1,4 +1,7 @@
-"""Read single values of a unified item, such as names, numbers and thumbs. Invalid values do not raise errors."""
+"""Read single values, such as names, numbers and thumbs, from an item with unified keys (see `unify_item`).
+
+Invalid values do not raise errors.
+"""
 
 from __future__ import annotations
 

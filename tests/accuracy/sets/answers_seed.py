@@ -1,6 +1,6 @@
 """Measures the factual grader on real replies of the insurance bot, which one person labelled.
 
-Cases with an expected refusal are skipped. Other sets measure them.
+Cases with an expected refusal are skipped, because other sets measure them.
 """
 
 from __future__ import annotations

@@ -27,10 +27,7 @@ DAY = re.compile(
     r"|November|December)(?: \d{1,2},)?",
     re.IGNORECASE,
 )
-"""Matches a day and month.
-
-If the gold is a year, a reply that also states the day and month counts as the same.
-"""
+"""Matches a day and month. If the gold is a year, a reply that also states a day and month equals the gold."""
 SMALL = frozenset(
     [
         "had",

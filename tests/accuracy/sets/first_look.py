@@ -25,7 +25,7 @@ MAKERS: Final = {"own suites": planted_suite, "nested suites": nested_suite, "se
 
 
 def measure(data: Path) -> Measured:
-    """Measure named causes, wrong claims, and claims that are made about suites without a cause.
+    """Measure how often Lookout names a cause, claims a wrong cause, and claims a cause where there is none.
 
     The set's suites are measured first, then the project's own suites.
     """

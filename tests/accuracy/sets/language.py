@@ -50,7 +50,7 @@ def measure(data: Path) -> Measured:
 def _compute_mean(recalls: list[Figure]) -> Figure:
     """Compute the mean of ``recalls``.
 
-    Its interval is the mean of the recalls' intervals, which is wider than the interval of the mean.
+    The returned interval is the mean of the recalls' intervals. It is wider than the true interval of the mean.
     """
     count = len(recalls)
     return Figure(

@@ -1,6 +1,6 @@
 """Measures the masking of personal data in support answers.
 
-The rows contain values to mask, values that must stay, and texts without personal data. They come from the
+The rows contain values to mask, values that must not be masked, and texts without personal data. They come from the
 data folder and from the project. The pipe `lookout redact` masks values in the same way.
 """
 
@@ -23,7 +23,7 @@ LESSON = "a value counts where a word beside it says whose it is"
 
 
 def measure(data: Path) -> Measured:
-    """Measure the shares of masked values, right detections, values that stay, and texts that stay.
+    """Measure the shares of masked values, right detections, unchanged values and unchanged texts.
 
     A value counts as masked if all of its letters and digits are masked. A detection is right if it overlaps
     personal data. Values that are not personal data, and texts without personal data, must stay unchanged.

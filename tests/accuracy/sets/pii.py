@@ -125,7 +125,7 @@ def _build_figures(kind: str, tally: Counter[tuple[str, str]]) -> tuple[Figure, 
 def _count_orders() -> Figure:
     """Measure how often a random number of twelve digits after "order" is masked.
 
-    The check digit of such a number can be right by chance.
+    If its check digit is right by chance, the number looks like personal data.
     """
     numbers = random.Random(SEED)
     texts = [order.format(numbers.randrange(10**11, 10**12)) for order in ORDERS for _ in range(ORDERS_EACH)]

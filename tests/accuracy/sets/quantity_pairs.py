@@ -14,7 +14,7 @@ NAME = "quantities/pairs"
 
 TARGETS = {"duckling": 0.95}
 BASELINE = {"duckling": 0.75, "nemo": 0.49, "xquad": 1.00}
-"""Accuracy of comparing only the digits of both texts, keyed by source.
+"""Accuracy of a method that compares only the digits of both texts, keyed by source.
 
 The values are from the set's own notes.
 """

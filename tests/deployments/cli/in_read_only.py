@@ -1,4 +1,4 @@
-"""Runs ``lookout`` with a folder that is read-only or full, only for this process.
+"""Runs ``lookout`` while a folder is read-only or full, which only this process sees.
 
 Arguments: the folder (``full:FOLDER`` for a full one), then the arguments of the command.
 """
@@ -17,7 +17,7 @@ NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
 FULL = "full:"
 READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 16384, 1 << 18
 FIXED = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
-"""Mount flags that only root outside of the namespace may remove, so that a remount must repeat them."""
+"""Mount flags that only root outside of the namespace may remove. A remount must therefore set them again."""
 
 
 def protect(folder: Path) -> None:

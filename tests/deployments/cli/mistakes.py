@@ -218,7 +218,7 @@ lookout: {folder}/mine.jsonl cannot be used because of 1 bad line:
 lookout: {folder}/mine.jsonl cannot be used because of 1 bad line:
   line 2: line 1 already has the id "wait"; use each id once""",
             code=2,
-            to_do="Give the new case another id. By its id, Lookout links the results of a case over all runs.",
+            to_do="Give one of the cases another id. Lookout uses the id to link the results of a case across runs.",
             files={"mine.jsonl": SUITE.replace('"grace"', '"wait"')},
         ),
         Mistake(
@@ -229,7 +229,7 @@ lookout: {folder}/mine.csv is a table, but a suite must be JSON lines. To conver
   columns question, gold, id and severity: `lookout gold import {folder}/mine.csv
   --out mine.jsonl`""",
             code=2,
-            to_do="Run the command `lookout gold import` of the message. If rows have no severity, add `--severity 2`.",
+            to_do="Run the `lookout gold import` command from the message. If rows have no severity, add `--severity 2`.",
             files={"mine.csv": "question,gold\nHow long is it?,30 days\n"},
         ),
         Mistake(
@@ -394,7 +394,7 @@ The browser may be damaged or have the wrong version. Run `lookout browser insta
 lookout: another `lookout up` or `lookout receive` already uses {folder}/data.
   Stop it first, or set another data_folder""",
             code=2,
-            to_do="Set another `data_folder` for the second installation, because only one can use a data folder.",
+            to_do="Set another `data_folder` for the second installation: two installations cannot share one.",
             files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
             set_up="lock",
         ),
@@ -479,8 +479,8 @@ lookout: this folder has no lookout.toml and no data folder .lookout. Create a d
 INTRODUCTION: Final = """\
 # When something does not work
 
-For each problem, this page shows the command, its output, the exit code and the fix. A message of Lookout names the
-fault, its cause and the next step. A report and the output of `lookout doctor` end with the next step. To see the
+For each problem, this page shows the command, its output, the exit code and the fix. Lookout's error messages name
+the fault, its cause and the next step. Reports and the output of `lookout doctor` end with the next step. To see the
 traceback of an error, set `LOOKOUT_DEBUG=1` before the command.
 
 | exit code | meaning |

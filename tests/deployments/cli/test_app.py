@@ -66,7 +66,7 @@ def test_the_help_of_a_command_shows_brackets_as_they_are_written(tmp_path):
 def test_a_prefect_server_that_ended_meanwhile_is_named_with_what_to_do(error, snapshot):
     """If the Prefect server has ended, the message says so and gives advice.
 
-    Prefect's client raises these errors at the start of a run or during a run.
+    The test uses the errors that Prefect's client raises in this case, at the start of a run or during it.
     """
     assert cli._format_error(error) == snapshot(name="server")
     assert cli._format_error(RuntimeError("anything else")) == snapshot(name="anything else")
@@ -212,9 +212,10 @@ def test_results_of_another_form_are_an_error(tmp_path, text):
 
 @pytest.mark.prefect
 def test_a_missing_browser_is_reported_once_with_what_to_do(tmp_path, prefect_environment):
-    """A missing browser is reported once, with advice.
+    """A missing browser is reported once to each reader, with advice.
 
-    The owners get one message, which is printed if Slack is not configured. The caller gets one line.
+    The owners get one message, which is printed if Slack is not configured. The user who started the command gets
+    one line.
     """
     configured(tmp_path, "http://127.0.0.1:9", few_cases(tmp_path))
     environment = prefect_environment | fork_server.WARM | {"CHROMIUM_PATH": "/nowhere/chromium"}

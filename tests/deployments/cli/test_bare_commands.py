@@ -62,7 +62,7 @@ sys.exit(main())
 Its first argument is the suite.
 """
 LATE = ("deployments.receivers.deploys", "deployments.receivers.readiness")
-"""Modules that `lookout receive` imports after the settings of Prefect's client have been set."""
+"""Modules that import Prefect. `lookout receive` imports them only after it has set up Prefect's client."""
 
 
 @dataclass(frozen=True)
@@ -386,7 +386,7 @@ def test_a_nightly_report_can_be_queried_at_once(installation):
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_down_ends_the_server_and_says_what_else_runs(installation, prefect_environment):
-    """`lookout down` ends the Prefect server of the data folder, unless `lookout up` or a run uses it.
+    """`lookout down` ends the Prefect server of the data folder, unless `lookout up` or a run uses the server.
 
     Servers of other data folders are only listed.
     """

@@ -87,9 +87,9 @@ def test_without_a_browser_it_says_how_to_get_one(tmp_path, machine, mirror):
     ids=["not there", "not a browser"],
 )
 def test_a_browser_that_was_named_is_never_replaced(tmp_path, machine, mirror, made, said):
-    """If CHROMIUM_PATH points to no working browser, nothing is downloaded.
+    """If CHROMIUM_PATH points to a browser that does not work, nothing is downloaded.
 
-    A downloaded browser would not be used.
+    Lookout would not use a downloaded browser instead of the configured one.
     """
     named = tmp_path / "named"
     if made:

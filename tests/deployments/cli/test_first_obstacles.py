@@ -65,7 +65,7 @@ def written(folder: Path, url: str, probe: str = "") -> None:
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """Return a port on which nothing listens. It is bound, so that no other test can listen there."""
+    """Return a port on which nothing listens. The test keeps it bound, so that no other test can listen there."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
@@ -90,9 +90,9 @@ def test_a_closed_port_is_reported_before_a_server_is_started(tmp_path: Path, cl
 def test_one_cause_is_one_line_with_how_many_questions_it_cost(
     tmp_path: Path, closed_port: int, prefect_environment: dict[str, str]
 ) -> None:
-    """A single cause is printed in one line, with the number of questions that it affected.
+    """If several questions fail from one cause, one line states the cause and the number of questions.
 
-    If a Prefect server runs, a run is created, so that its result is stored and people are notified.
+    If a Prefect server runs, the run is still created, so that its result is stored and people are notified.
     """
     written(tmp_path, f"http://127.0.0.1:{closed_port}", 'driver = "json"\nretry_pause_s = 0\nattempts = 1\n')
     done = run(tmp_path, "verify", "bot", PREFECT_API_URL=prefect_environment["PREFECT_API_URL"])

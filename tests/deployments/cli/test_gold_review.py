@@ -109,7 +109,10 @@ def test_an_edit_that_the_checks_refuse_does_not_join(tmp_path, drafts, review, 
 
 
 def test_the_targets_own_numbers_are_personal_data(tmp_path, drafts, review):
-    """The settings of the suite's target define its account numbers, because each target has other formats."""
+    """The account numbers in a draft are recognised by the settings of the suite's target.
+
+    Each target has account numbers of another format.
+    """
     typed = "e\nWhat does SRK-204417 get for a cataract under Suraksha Gold?\n\n\ny\nq\n"
     target = '[targets.one]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
     patterns = "graders = { account_patterns = ['SRK-\\d{6}'] }\n"
@@ -129,7 +132,7 @@ def test_the_name_is_remembered_and_without_one_nothing_is_accepted(tmp_path, dr
 
 
 def test_a_translation_joins_with_its_pair_and_the_original_gets_it_too(tmp_path, drafts, review):
-    """An accepted translation is added as a pair with its original, and the original gets the pair's name too.
+    """An accepted translation is added as the pair of its original, and the original gets the same pair name.
 
     A translation whose figures differ from those of the original cannot be accepted.
     """
@@ -175,7 +178,7 @@ def test_an_unreviewed_draft_does_not_load_as_gold(tmp_path):
 def test_killed_at_any_step_a_case_joins_once(tmp_path, drafts, review, step):
     """If the review is killed at any step, each case is added once.
 
-    A real process gets SIGKILL. The next session detects the completed steps and does the remaining ones.
+    SIGKILL ends a real process. The next session detects the completed steps and does the remaining ones.
     """
     suite = tmp_path / "suite.jsonl"
     suite.write_text(format_case_line(gold_case("first")) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
 """Tests that every mistake in the table has the documented output.
 
-Each command runs as for a new user: in an empty home, without Lookout's variables.
+Each command runs as it would for a new user: in an empty home, without Lookout's variables.
 """
 
 from __future__ import annotations

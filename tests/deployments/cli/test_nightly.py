@@ -160,10 +160,10 @@ def test_a_page_that_looks_full_is_not_taken_for_all_there_is(logged, snapshot):
 
 
 def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, snapshot):
-    """No single kind of risk takes the whole sample.
+    """Each kind of risk gets a part of the sample, so that no kind takes it all.
 
-    Of 850 conversations, 60 are sampled, although 150 contain a disclosure. Each stratum has a minimum, and the
-    largest stratum gets the most.
+    In this test, 60 of 850 conversations are sampled, and 150 contain a disclosure. Each stratum has a minimum, and
+    the largest stratum gets the most.
     """
     leak, other = "Write to asha.verma.1987@gmail.com about her claim.", "आपके पास नवीनीकरण के लिए तीस दिन हैं।"
     rows = [question(number, answer=leak, id=f"l{number}") for number in range(150)]
@@ -186,10 +186,10 @@ def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, snapshot):
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_the_plan_shows_the_interval_that_the_sample_buys_for_each_rate(space, lookout, snapshot):
-    """The plan shows, for each rate, the interval that the planned sample size gives.
+    """The plan shows, for each rate, the expected interval for the planned sample size.
 
-    The expected rates are first assumed, and later taken from earlier nights. Rules grade these nights, because no
-    judge is configured.
+    The plan first assumes a value for each rate, and later uses the rates of earlier nights. Rules grade these
+    nights, because no judge is configured.
     """
     assumed = json.loads(plan(space, "--json").stdout)["rates"]
     assert [(rate["learnt"], rate["expected_rate"]) for rate in assumed] == [(False, 0.01)] * 2

@@ -20,7 +20,7 @@ SERVERS = {
     *("up", "down", "site", "demo", "watch", "receive", "slack-actions", "drill", "doctor", "login", "init"),
     *("automations", "browser", "browser install"),
 }
-"""Commands that listen, connect to other servers, or change the machine if a value is valid."""
+"""Commands that run a server, connect to other servers, or change the machine if the tested value is valid."""
 VALUES = ("", "x" * 301, "-1", "../../nowhere/x", "\u202e\U0001f600ñ", "a\0b", "a b")
 CONFIGURATION = 'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9/"\nsuite = "suite.jsonl"\n'
 CASE = '{"id": "a", "question": "How long?", "gold": "30 days", "severity": 2}\n'

@@ -29,7 +29,10 @@ def in_mount(folder: Path, *command: str, **environment: str) -> subprocess.Comp
 
 @pytest.fixture(params=["data", "."], ids=["data folder", "working folder"])
 def place(request, tmp_path, lookout) -> tuple[Path, Path]:
-    """Return a working folder with a warehouse, and the folder that a test makes read-only."""
+    """Return a working folder with a warehouse, and the folder that a test makes read-only.
+
+    This is the data folder, or the working folder itself.
+    """
     if in_mount(tmp_path, "--version", **os.environ | fork_server.WARM).returncode != 0:
         pytest.skip("this machine lets nobody mount a folder for one process (unshare --mount --map-root-user)")
     work = tmp_path / "work"

@@ -52,7 +52,7 @@ def config(tmp_path):
 
 
 def review(folder, count: int = 60) -> None:
-    """Store ``count`` reviews. Every third answer is wrong, and the judge failed nine in ten of those answers."""
+    """Store ``count`` reviews. Every third answer is wrong, and the judge failed nine in ten of the wrong ones."""
     store = store_in(folder, seed=2)
     store.journal.append_suite(suite(count))
     rows = []

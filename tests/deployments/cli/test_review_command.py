@@ -169,9 +169,9 @@ def test_an_answer_that_two_runs_brought_is_reviewed_once(folder, review):
 
 
 def test_a_rate_needs_five_reviews(folder, review):
-    """A rate is shown only from five reviews on.
+    """A rate is shown only after at least five reviews.
 
-    One false fail among four right answers does not give a rate of 25 %.
+    Otherwise, one false fail among four right answers would already give a rate of 25 %.
     """
     review(folder, share=1, by="asha", keys="y\n" * 4)
     assert json.loads(review(folder, figures=True, as_json=True).splitlines()[1])["false_fail_rate"] is None
@@ -319,7 +319,7 @@ def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without
 @pytest.mark.whole_only
 @pytest.mark.prefect
 def test_the_share_is_a_setting_of_its_own_table(without_judge):
-    """The share of sampled answers is set by ``review.share``. The error for the former key names this key.
+    """The share of sampled answers is set by ``review.share``. The error for the former key names both keys.
 
     By default, one of 10 passes and one of 6 failures are sampled.
     """

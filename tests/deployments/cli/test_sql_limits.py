@@ -20,7 +20,7 @@ LARGE = "select x, repeat('abcdefgh', 20) as text from range(30000000) a(x)"
 """A query with a result of 6 GB."""
 MEMORY_BYTES = 1_200_000 * 1024
 QUERY_CPU_S = 4.0
-"""CPU time in seconds. A command that has used more than this has started and is running its query."""
+"""CPU time in seconds. A command that has used more than this has finished its start and is running its query."""
 INTERRUPTED = 130
 
 

@@ -26,7 +26,7 @@ from tests.monitors.gate.runs import baseline, batch, report
 
 COMMAND_S = 300
 COLUMNS = 60
-"""A narrow width in columns. Output that fits here also fits the usual 80 columns."""
+"""The number of columns of a narrow terminal. Output that fits here also fits the usual 80 columns."""
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 COPIED = re.compile(r"\S*[/\\]\S*|https?://\S+|[0-9]{8}T[0-9]{6}Z\S*")

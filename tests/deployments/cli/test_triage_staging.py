@@ -1,4 +1,4 @@
-"""A triage service whose traces are in LangSmith, and which is asked only in staging, as an owner runs it."""
+"""The commands of an owner whose triage service may be asked only in staging, and has its traces in LangSmith."""
 
 from __future__ import annotations
 

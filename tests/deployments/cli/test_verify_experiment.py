@@ -24,7 +24,7 @@ from tests.servers.triage_agent import TriageAgent
 
 KEY = "lsv2_pt_hush"
 SEVERE = 3
-"""The issue for which the agent gives no report."""
+"""The number of the issue for which the agent gives no report."""
 CONFIG = """
 data_folder = "data"
 [langsmith]

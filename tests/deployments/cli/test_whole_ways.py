@@ -27,7 +27,7 @@ PERIOD = gold_case("period", turns=("How long is the guarantee?",), gold="24 mon
 
 
 def grade_night(lookout, folder: Path, source: str) -> dict:
-    """Write a configuration with one source of conversations, and grade a night of them as a user does."""
+    """Write a configuration with one source of conversations, and grade one night of this source as a user does."""
     (folder / "suite.jsonl").write_text(PERIOD.model_dump_json() + "\n", encoding="utf-8")
     (folder / "lookout.toml").write_text(
         'data_folder = "data"\n[targets.shop]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'

@@ -68,7 +68,7 @@ def test_a_gold_is_traceable_to_the_clause_that_it_quotes():
 def test_no_two_questions_about_a_policy_are_nearly_the_same():
     """No two questions about the same policy in one language are nearly the same.
 
-    Questions from one template about two policies differ only in the policy's name, so they are not compared.
+    Questions about different policies are not compared: those from one template differ only in the policy's name.
     """
     asked = [((case.language, case.cluster), case.id, " ".join(case.turns).lower()) for case in SUITE.cases]
     for (about, one, a), (other, two, b) in combinations(asked, 2):

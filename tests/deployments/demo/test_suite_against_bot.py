@@ -34,9 +34,9 @@ OLDER_EDITION = (
     "hing-family-maternity",
     "mix-silver-free-look",
 )
-"""Cases whose figures changed when the policy's document was replaced.
+"""Cases whose figures changed when a policy's document was replaced by a new edition.
 
-The other figures of the old document are valid.
+All other figures of the old edition are still valid.
 """
 
 PLANTED = {

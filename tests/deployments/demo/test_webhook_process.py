@@ -156,10 +156,10 @@ async def test_f35_killed_after_its_202_the_run_happens_once_all_the_same(tmp_pa
 @pytest.mark.prefect
 @pytest.mark.whole_only
 async def test_f35_killed_at_any_moment_what_was_acknowledged_is_run_once(tmp_path, prefect, client):
-    """If the receiver is killed, each acknowledged delivery is run once.
+    """If the receiver is killed, each delivery that it acknowledged is run once.
 
-    Deliveries arrive one after the other. SIGKILL comes after a random number of deliveries, while earlier runs are
-    created.
+    Deliveries arrive one after the other. The receiver gets SIGKILL after a random number of them, while it still
+    creates the runs of earlier deliveries.
     """
     chance, acknowledged, sent = random.Random(35), [], iter(commits(30))
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The deployments for work pools are those of `lookout up`, in a form that the installed Prefect accepts."""
+"""The deployments for work pools equal those of `lookout up`. The installed Prefect accepts their format."""
 
 from __future__ import annotations
 

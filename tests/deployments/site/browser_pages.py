@@ -65,7 +65,7 @@ async def opened(
 
 
 async def find_broken_rules(page: Page, *, axe: bool = True) -> list[str]:
-    """Find the accessibility rules that ``page`` breaks in its current layout: those of axe-core and our own.
+    """Find the accessibility rules of axe-core, and our own, that ``page`` breaks in its current layout.
 
     Findings that axe-core leaves to human review count as broken, except contrast, because axe-core cannot measure
     the contrast of a symbol.

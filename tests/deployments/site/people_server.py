@@ -44,7 +44,7 @@ LOG_ENTRIES = 3
 
 
 def compute_fingerprint(name: str) -> str:
-    """Compute the fingerprint of the incident that is called ``name`` here."""
+    """Compute the fingerprint of an incident from ``name``, by which the tests refer to the incident."""
     return hashlib.sha256(name.encode()).hexdigest()
 
 

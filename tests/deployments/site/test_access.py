@@ -99,7 +99,7 @@ def test_logging_in_sets_a_strict_cookie_that_opens_pages(guarded):
     "next_url", ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)"]
 )
 def test_a_login_never_leads_to_another_host(guarded, next_url):
-    """For any ``next_url``, the login redirects only within the site."""
+    """For any ``next_url``, the login redirects to an address of this site only."""
     site, tokens = guarded
     answer = httpx.post(
         f"{site.address}/login", data={"token": tokens[Role.READ], "next": next_url}, trust_env=False
@@ -162,9 +162,9 @@ def test_another_name_is_refused(local, host):
 
 
 def test_a_proxy_that_nobody_named_is_refused(local):
-    """A proxy that is not configured is refused.
+    """A proxy that is not configured is refused, because all its users would count as local users of this machine.
 
-    Behind a proxy on this machine, every user would count as local. A configured proxy needs a login.
+    With a configured proxy, the site needs a login.
     """
     answer = get(local, "/", **{"x-forwarded-for": "203.0.113.7"})
     assert answer.status_code == 400

@@ -34,7 +34,7 @@ COURSES = {
     "late": ("-----w", "failing"),
     "monitor": ("rrrrrm", "right"),
 }
-"""For each case: its outcomes in six runs of three deploys, and its resulting course, such as flaky.
+"""The outcomes of each case in six runs of three deploys, and the course that follows from them, such as flaky.
 
 The letters are r right, w wrong, n no answer, u ungraded, m not asked because of a fault of the monitor, - not
 asked.
@@ -164,9 +164,9 @@ def test_without_a_run_the_page_names_the_command(tmp_path):
 @given(st.lists(st.text("rwnum-", min_size=5, max_size=5), min_size=1, max_size=8))
 @pytest.mark.whole_only
 def test_courses_are_what_a_plain_count_says(sequences):
-    """For any outcomes, the page's courses equal those of a simple count.
+    """For any outcomes, the page shows the same courses as a simple count in the test.
 
-    A flip is a change between two consecutive verdicts, and the course follows from the flips.
+    A flip is a change between two consecutive verdicts. The course follows from the flips.
     """
     courses = {f"case-{number}": letters for number, letters in enumerate(sequences)}
     with tempfile.TemporaryDirectory() as folder:

@@ -74,7 +74,7 @@ def compared(site, query: str) -> dict:
 def test_the_flips_stand_first_and_mcnemar_says_what_they_show(site, snapshot):
     """Cases that changed are listed first, with the result of McNemar's test.
 
-    Of 39 pairs, eight broke and none was fixed, so the second run is worse.
+    In this test, eight of 39 pairs broke and none was fixed, so the second run is worse.
     """
     data = compared(site, "before=run-0&now=run-1")
     assert [flip["case_id"] for flip in data["flips"]] == [f"case-{number:02}" for number in range(8)]
@@ -134,7 +134,7 @@ def test_without_an_address_the_newest_run_stands_against_the_one_before(site):
 
 
 def test_texts_are_masked_and_inert(site):
-    """Both answers are shown side by side, with redacted addresses and without markup."""
+    """The answers of both runs are shown side by side, with redacted addresses and without markup."""
     page = httpx.get(f"{site.address}/compare?before=run-0&now=run-1", trust_env=False).text
     assert "asha@example.org" not in page
     assert "<script>alert" not in page

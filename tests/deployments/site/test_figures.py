@@ -43,7 +43,7 @@ def test_the_figures_are_those_of_the_last_run_and_of_open_incidents(tmp_path):
 
 
 def test_uncounted_rows_have_no_figure(tmp_path):
-    """A target without a run has no score and no rate. They are left out, and not reported as zero."""
+    """If a target has no run, its score and its rate are left out, and not reported as zero."""
     with serving_site(config_of(tmp_path), store_in(tmp_path)) as site:
         found = figures(site)
         shown = httpx.get(f"{site.address}/badge/helpdesk.svg", trust_env=False).text

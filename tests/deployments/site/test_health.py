@@ -48,7 +48,10 @@ def lines(site) -> dict:
 
 
 def test_cases_never_asked_are_no_data(tmp_path):
-    """Before the first background check, the page shows "no data" for everything except undelivered alerts."""
+    """Before the first background check, the only known part of the monitor's health is the undelivered alerts.
+
+    For everything else, the page shows "no data".
+    """
     filled(tmp_path)
     with site_in(tmp_path) as site:
         found = lines(site)
@@ -88,7 +91,7 @@ def test_cases_never_asked_are_no_data(tmp_path):
     ids=["passed", "failed"],
 )
 def test_the_last_drill_is_shown(tmp_path, station, ok, text, command):
-    """The page shows what the last drill proved, or the station at which it failed, with advice."""
+    """The page shows that the last drill passed, or the station at which it failed, with advice."""
     store = filled(tmp_path)
     report = DrillReport(
         drill_id="drill-1",
@@ -148,7 +151,7 @@ def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):
     ids=["not configured", "sent", "did not arrive"],
 )
 async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, snapshot):
-    """The last heartbeat is shown with what its run recorded: sent, not arrived, or no address configured."""
+    """The page shows the last heartbeat as its run recorded it: sent, not arrived, or no address configured."""
     filled(tmp_path)
     monkeypatch.delenv("LOOKOUT_HEARTBEAT_URL", raising=False)
     with Watchdog() as dog:

@@ -106,10 +106,10 @@ def review(case: int, answer: AnswerVerdict) -> LabelRow:
 
 
 def test_the_judge_stands_beside_people_rules_and_canaries(tmp_path, store, snapshot):
-    """The page Judge compares the judge with people, rules and canaries.
+    """The page Judge compares the judge's verdicts with those of people, rules and canaries.
 
-    Of ten reviewed answers, the judge passed two wrong ones. The list of runs includes a nightly run, and a run
-    with a missed canary.
+    In this test, the judge passed two wrong answers of ten reviewed ones. The list of runs includes a nightly run,
+    and a run with a missed canary.
     """
     for number in range(2):
         store.journal.append(judged_run(number), run_id=f"run-{number}")
@@ -257,7 +257,7 @@ def test_cached_reviews_equal_the_warehouse(tmp_path):
 
 
 def test_a_figure_is_computed_once_for_a_copy(tmp_path):
-    """A figure is computed once for each copy of the warehouse."""
+    """A figure is computed only once as long as the site reads the same copy of the warehouse."""
     store = judged_store(tmp_path)
     snapshot, _ = build_snapshot_and_store(store)
     snapshot.refresh(5)

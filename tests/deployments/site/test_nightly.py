@@ -20,10 +20,7 @@ NIGHTS = 4
 
 
 def store_of(folder: Path) -> Store:
-    """Store four nightly reports.
-
-    The second has another grader, the third drifted, and the last has an unknown rate.
-    """
+    """Store four nightly reports: the second with another grader, the third with drift, the last without a rate."""
     store = store_in(folder)
     for number in range(NIGHTS):
         night = f"night-{number}"

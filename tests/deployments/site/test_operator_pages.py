@@ -104,7 +104,7 @@ USER_0, USER_1 = compute_fingerprint("user-0"), compute_fingerprint("user-1")
     ],
 )
 def test_incidents_are_listed_worst_first_and_filtered_by_the_address(site, query, found):
-    """Each filter and each page of the list shows exactly its incidents, with redacted personal data."""
+    """With a filter, the list shows only matching incidents, redacted. Each page of the list shows its part."""
     listed = data(site, f"/incidents{query}")["incidents"]
     assert [row["fingerprint"] for row in listed] == [compute_fingerprint(name) for name in found]
     assert PERSONAL not in json.dumps(listed)
@@ -138,7 +138,7 @@ def test_an_incident_says_whether_its_case_still_fails(site, snapshot):
 
 @pytest.mark.parametrize("names", [("user-1",), ("user-1", "user-2")], ids=["one fault", "several"])
 def test_a_message_links_to_pages_that_are_there(site, names):
-    """Each link in the Slack message works: the incident or target, and the run. No link is a file path."""
+    """The Slack message links to the incident or target, and to the run. The links work; none is a file path."""
     found = [find_incident(site.store, compute_fingerprint(name)) for name in names]
     parts = [alert("LK-ABCDEFGH", about=one) for one in found if one is not None]
     items = tuple(
@@ -233,7 +233,7 @@ def test_a_false_alarm_is_a_label_and_a_gold_case_a_draft(site, person):
 
 
 def test_an_unknown_decision_is_refused(person):
-    """An address with an unknown decision is refused."""
+    """If the address names an unknown decision, the request is refused."""
     assert person.post(f"/incidents/{USER_0}/decide/forget").status_code == 404
 
 
@@ -298,7 +298,7 @@ def test_a_recurring_silence_is_shown_with_its_next_period(tmp_path):
 
 
 def test_a_reader_decides_nothing(tmp_path):
-    """Every decision answers HTTP 403 to the role read, and changes nothing."""
+    """A user with the role read gets HTTP 403 for every decision, and nothing changes."""
     store = with_people(tmp_path)
     token = build_token_store(tmp_path).create_token(
         "asha", Role.READ, sees_personal_data=False, at=datetime.now(UTC)
@@ -496,7 +496,7 @@ def test_a_yes_makes_a_draft_gold(site, asha, tmp_path):
     ],
 )
 def test_drafts_refused_by_the_checks_do_not_join(site, asha, tmp_path, fields, refused):
-    """A draft that the checks refuse is not added and stays pending. The checks are those of the command."""
+    """A draft that the checks of the command refuse is not added and stays pending."""
     answer = asha.post("/review/drafts/draft-1", **fields)
     assert answer.status_code in {400, 409}
     assert refused in answer.json()["error"]

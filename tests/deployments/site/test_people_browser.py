@@ -164,7 +164,7 @@ async def test_a_report_is_rated_by_its_digit(chromium, tmp_path, key):
 
 @BOTH
 async def test_drafts_are_decided_by_keys(chromium, site, width, tmp_path):
-    """Keys accept a draft with a severity and reject a draft. Both can be undone until they are stored."""
+    """Keys accept one draft with a severity and reject another. A decision can be undone until it is stored."""
     async with opened(chromium, f"{site.address}/review/drafts", width=width) as (page, heard):
         await page.keyboard.press("y")
         await page.get_by_text("Your decision: yes").wait_for()
@@ -192,7 +192,7 @@ async def test_drafts_are_decided_by_keys(chromium, site, width, tmp_path):
 @BOTH
 @pytest.mark.whole_only
 async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tmp_path):
-    """A draft is added to the suite only if the bad reply fails against the entered answer.
+    """A draft is added to the suite only if its bad reply fails against the answer that the person enters.
 
     Otherwise, the draft is refused. A rejected draft is not shown again.
     """

@@ -39,7 +39,7 @@ def owned(tmp_path):
 
 
 def test_an_owner_adds_a_token_serves_and_revokes_it(owned):
-    """The site serves only users with a token. A new token opens the pages until this token is revoked."""
+    """Only users with a token can open the site. A new token opens the pages until it is revoked."""
     port = str(find_free_port("127.0.0.1", 0))
     refused = ran(owned, "site", "--port", port)
     assert refused.returncode == 2

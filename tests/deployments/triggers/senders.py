@@ -112,7 +112,7 @@ def by_standard(payload: Any, *, msg_id: str = "msg_1") -> Delivery:
 def deployed(**changes: Any) -> dict[str, Any]:
     """Build the payload of GitHub's ``deployment_status`` event.
 
-    ``changes`` are ``state``, ``id``, ``sha``, ``ref``, ``environment``, ``repository`` and more.
+    ``changes`` replace values such as ``state``, ``id``, ``sha``, ``ref``, ``environment`` and ``repository``.
     """
     return {
         "action": "created",

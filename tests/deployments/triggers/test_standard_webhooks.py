@@ -1,4 +1,4 @@
-"""Standard Webhooks: the test vectors of the specification are accepted and rejected as it requires."""
+"""Standard Webhooks: the specification's test vectors are accepted or rejected as the specification requires."""
 
 from __future__ import annotations
 

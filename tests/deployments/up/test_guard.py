@@ -28,7 +28,7 @@ print(os.getpid(), one.pid, flush=True)
 STAYS = FAMILY.format(then="time.sleep(600)")
 """A program whose child has its own session and ignores SIGTERM."""
 LEAVES = FAMILY.format(then="os._exit(7)")
-"""The same program, except that it ends by itself and leaves its child running."""
+"""A program like `STAYS`, except that it ends by itself and leaves its child running."""
 
 
 def gone(pid: int) -> bool:
@@ -92,7 +92,7 @@ def test_leftover_processes_of_a_killed_command_are_ended():
 def test_signals_do_not_reach_past_the_line():
     """A signal to the guard does not end the guarded program.
 
-    A service manager signals every process of a group, and this must not change the order in which parts stop.
+    A service manager signals every process of a group. This must not change the order in which the parts stop.
     """
     with guarded(STAYS) as (guard, pids):
         guard.send_signal(signal.SIGTERM)

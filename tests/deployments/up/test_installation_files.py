@@ -17,7 +17,10 @@ from tests.conftest import ROOT
 FOLDER = ROOT / "deployments"
 UNIT = FOLDER / "lookout.service"
 STOPS_WITHIN_S = 2 * max(STOP_S, GRACE_S + ORPHANS_GRACE_S)
-"""Maximum time for stopping, in seconds. All parts except the server stop first, and then the server."""
+"""The maximum time for stopping, in seconds.
+
+All parts except the server stop first, and then the server stops, so the time of a part counts twice.
+"""
 
 
 def unit() -> configparser.ConfigParser:

@@ -89,9 +89,10 @@ def load_reports(folder: Path, target: str) -> tuple[NightlyReport, ...]:
 
 @pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="the clock is moved by a library")
 def test_the_cron_of_a_night_fires_at_its_own_time(tmp_path):
-    """The cron schedule of a nightly run starts the run at the scheduled time.
+    """The cron schedule of a nightly run starts the run at the scheduled time, two o'clock.
 
-    All processes start at one o'clock. Then the clock is set to five seconds before two, and no request is sent.
+    All processes start at one o'clock. Then the clock is set to five seconds before two. The test sends no request
+    that could start the run.
     """
     now = datetime.now(UTC)
     due_at = now.replace(hour=2, minute=0, second=0, microsecond=0) + 2 * DAY

@@ -50,6 +50,6 @@ def test_the_sites_port_is_refused_with_the_option_or_the_setting_that_moves_it(
 
 @pytest.mark.parametrize("port", [1, 4300, 65_433, 65_434, 65_533])
 def test_the_port_that_is_proposed_is_one(port):
-    """The suggested port and the next two are valid. None of them is ``port`` or one of the two ports after it."""
+    """The suggested port and the next two are valid. None of them is ``port``, ``port + 1`` or ``port + 2``."""
     assert 1 <= suggest_other_receiver_port(port) <= 65_533
     assert abs(suggest_other_receiver_port(port) - port) > 2

@@ -1,4 +1,4 @@
-"""The parts of the service fail and restart independently, and processes that only wait import very little."""
+"""Test that the service's parts fail and restart independently, and that idle processes import very little."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def bystander():
 async def test_processes_from_before_the_supervisor_are_left_alone(bystander):
     """The supervisor ends only processes that its parts started.
 
-    It does not end a bystander that was started by the same parent process.
+    A bystander that the supervisor's parent process started is not ended.
     """
     async with supervised(part("one", LIVES)) as (listener, supervisor, _):
         await listener.until(lambda: listener.pids("one"))

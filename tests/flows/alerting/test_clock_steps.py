@@ -63,9 +63,9 @@ async def test_a_message_whose_reply_was_lost_is_found_again_after_a_step(testbe
 
 @pytest.mark.whole_only
 async def test_a_fault_is_said_once_and_its_end_too(testbed, slack, step):
-    """A fault and its recovery are each reported once if the clock jumps in between.
+    """A fault and its recovery are each reported once, even if the clock jumps between them.
 
-    This is true even if the clock jumps back, so that the fault seems to be in the future.
+    This is also true if the clock jumps back, so that the fault seems to be in the future.
     """
     await notify(testbed.notifier(), [observation(seen_at=testbed.now)], summary=QUIET)
     testbed.skip(**step)

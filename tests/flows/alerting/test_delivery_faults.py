@@ -87,10 +87,10 @@ def list_incidents(alert: Alert) -> list[Incident]:
 
 
 async def test_f92_what_slack_refused_comes_as_one_alert_and_one_summary_once_it_works(testbed, slack, snapshot):
-    """When Slack works again, the refused alerts arrive in two messages: open severe cases, and a summary.
+    """When Slack works again, two messages arrive: an alert about the open severe cases, and a summary.
 
-    The case leak-1 is still open. The summary is about the failed gate, the resolved case leak-2, and the recovery
-    of price-1.
+    The summary is about the other refused alerts: the failed gate, the resolved case leak-2, and the recovery of
+    price-1. The case leak-1 is still open.
     """
     await notify(testbed.notifier("before"), [observation("price-1", FailureKind.WRONG_FACT)], summary=QUIET)
     slack.always = "channel_not_found"
@@ -146,7 +146,7 @@ async def test_f92_an_alert_that_slack_refused_is_in_a_summary_when_its_incident
 
 @pytest.mark.whole_only
 async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(testbed, slack):
-    """If Slack refuses a recovery message, a Slack fault is opened, and a later run sends the recovery.
+    """If Slack refuses a recovery message, this opens a Slack fault, and a later run sends the recovery.
 
     Runs that follow within minutes do not try again if nothing else is pending.
     """
@@ -291,9 +291,9 @@ async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapsho
 async def test_an_alert_about_a_case_that_was_right_at_other_times_is_marked_flaky_at_the_end(
     testbed, slack, snapshot
 ):
-    """If a case of a sent alert turns out to be flaky, the message is finally edited to say so.
+    """If a case whose alert was sent turns out to be flaky, the message is edited at the end of the run to say so.
 
-    Other answers to a flaky case are right.
+    A case is flaky if its other answers are right.
     """
     notifier = testbed.notifier()
     await notify(notifier, [observation("leak-1"), observation("leak-2")], summary=QUIET)
@@ -344,7 +344,7 @@ async def test_an_acknowledged_message_is_not_edited(testbed, slack):
 
 
 async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
-    """If all older data is purged while a case still fails, the next failure is not reported as a new incident."""
+    """If all older data is purged while a case still fails, its next failure is not reported as a new incident."""
     await notify(testbed.notifier(), [observation()], summary=QUIET)
     testbed.skip(days=0.5)
     compact_segments(testbed.store, before=testbed.now, wait_s=5, unfinished=True)
@@ -361,7 +361,7 @@ async def test_f14_a_purge_while_it_still_fails_says_nothing(testbed, slack):
 async def test_a_storage_fault_is_alerted(testbed, slack, tmp_path):
     """A storage fault is alerted even if nothing can be stored.
 
-    In this test, the path of the journal's folder is a file.
+    In this test, a file takes the place of the journal's folder.
     """
     (tmp_path / "journal").write_text("in the way", encoding="utf-8")
     await notify_fault(testbed.notifier(), Fault("WarehouseUnwritable", "cannot write /data: no space left"))

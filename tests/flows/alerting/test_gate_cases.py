@@ -67,9 +67,9 @@ def blocks(message) -> str:
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_new_wrong_price_reaches_slack_while_the_gate_fails_already(tmp_path, lookout, slack, snapshot):
-    """If a second case becomes wrong while the gate already fails, a message reports the new case.
+    """If a second case becomes wrong while the gate is already failed, a message reports the new case.
 
-    The same two wrong cases cause no further message. When all cases are right, the recovery is sent.
+    In later runs with the same two wrong cases, no message is sent. When all cases are right, the recovery is sent.
     """
     with Chat(RIGHT) as chat:
         watched(
@@ -110,7 +110,7 @@ def test_a_new_wrong_price_reaches_slack_while_the_gate_fails_already(tmp_path, 
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_a_recovery_by_an_edited_gold_says_so(tmp_path, lookout, slack):
-    """If a case is right because its gold was changed to the bot's answer, the recovery message says so."""
+    """If a case becomes right because its gold was changed to the bot's answer, the recovery message says so."""
     with Chat(WRONG) as chat:
         gold = "The premium is ₹8,400 a year."
         watched(tmp_path, chat, cases=2, gold=gold, more=f'[alerts]\nslack_api_url = "{slack.api_url}"\n')
@@ -176,7 +176,7 @@ async def test_the_same_floor_without_cases_is_back_again(testbed, slack):
 
 
 async def test_a_printed_gate_is_sent_with_its_own_run_without_fixed_cases(testbed, slack, snapshot):
-    """The first run with Slack sends a failed gate that was only printed before, without cases that are right now.
+    """If a failed gate was only printed, the first run with Slack sends it, without cases that are right now.
 
     The message has the scores and the report of the run that was printed.
     """

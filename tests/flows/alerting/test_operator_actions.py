@@ -274,7 +274,7 @@ async def test_a_failure_that_the_message_does_not_show_is_not_touched(people, c
 
 @pytest.mark.whole_only
 async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_path):
-    """A database that is rebuilt from the journal has the same actions, labels, drafts, silences and incidents."""
+    """A database that is rebuilt from the journal has all actions, labels, drafts, silences and incidents again."""
     alert = await page(people, clock, observation("leak-1"), observation("conversation-1", origin=Origin.TRAFFIC))
     store_operator_action(people, click(alert))
     store_operator_action(people, click(alert, ActionKind.ADD_TO_GOLD))

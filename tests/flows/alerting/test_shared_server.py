@@ -280,7 +280,10 @@ async def _decide(machine):
 
 @pytest.mark.whole_only
 async def test_one_of_three_machines_takes_an_expired_lease(tmp_path, slack, api):
-    """The lease is long enough for a busy computer, on which one alert may take some seconds."""
+    """If a machine dies while it holds the lease, one of three other machines takes the lease and sends one alert.
+
+    The lease is long enough for a busy computer, on which one alert may take some seconds.
+    """
     dead, *living = (
         Machine(tmp_path / name, slack, api, lease_s=8.0, answer_timeout_s=30.0) for name in ("dead", "a", "b", "c")
     )

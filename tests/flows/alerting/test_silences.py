@@ -106,9 +106,9 @@ async def test_what_was_logged_before_a_period_and_withheld_in_it_is_summed_up(t
 
 
 async def test_a_period_sums_up_what_its_own_silence_withheld(testbed):
-    """After a recurring silence, there is no summary of failures that this silence did not mute.
+    """The summary after a recurring silence omits failures that this silence did not mute.
 
-    In this test, a one-time silence mutes one failure, and nothing mutes the other.
+    In this test, a one-time silence mutes one failure, and nothing mutes the other, so there is no summary.
     """
     once = silence(id="S-once", recurrence=None, starts_at=NIGHT, ends_at=WINDOW_END, target=None, case_id="leak-1")
     append_silence(testbed.store.journal, once)

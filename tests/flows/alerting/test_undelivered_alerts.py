@@ -59,7 +59,7 @@ def test_printed_alerts_are_sent_once_by_the_first_run_with_slack(tmp_path, look
 def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_got(
     tmp_path, lookout, slack, snapshot
 ):
-    """The message about a failed gate contains the wrong answer, the question and the expected answer.
+    """The message about a failed gate contains the wrong answer, the question and the expected answer of a case.
 
     The case has severity 2, so it has no message of its own.
     """

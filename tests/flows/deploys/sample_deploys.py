@@ -48,7 +48,7 @@ class Registered:
         return await self.client.read_flow_runs(flow_filter=FlowFilter(id=FlowFilterId(any_=[self.flow_id])))
 
     async def commits(self) -> list[str]:
-        """Return the commit of each run, sorted. A commit that occurs twice has one run too many."""
+        """Return the commit of each run, sorted. If a commit occurs twice, it wrongly got two runs."""
         return sorted(run.parameters["request"]["commit"] for run in await self.runs())
 
 

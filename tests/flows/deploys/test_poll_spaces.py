@@ -110,9 +110,9 @@ async def test_f36_a_commit_without_a_webhook_is_queued_once(tmp_path, testbed):
 
 
 async def test_a_space_that_is_rolled_back_is_verified_once_more(tmp_path, testbed):
-    """Each time a Space is rolled back to an earlier commit, it is verified again.
+    """Each time a Space is rolled back to an earlier commit, this commit is verified again.
 
-    The Hub does not report deployments, so the poll detects that an earlier commit is running again.
+    The Hub does not report deployments, so the poll must detect that an earlier commit is running again.
     """
     course = (OLD, NEW, NEW, OLD, OLD, NEW, OLD)
     with hub_says(*(stage(commit) for commit in course)) as hub:

@@ -41,7 +41,7 @@ def test_the_same_commit_of_another_target_is_another_deploy(tmp_path):
 def test_a_rollback_and_a_redeploy_of_a_known_commit_are_new_and_a_redelivery_is_not(tmp_path):
     """A rollback or a redeploy of a known commit is a new deploy, but a repeated webhook delivery is not.
 
-    They are distinguished by GitHub's deployment id, which is the same in a repeated delivery.
+    GitHub's deployment id distinguishes them: only a repeated delivery has the same id as before.
     """
     deploys = DeployQueue(tmp_path)
     assert deploys.save_if_new(queued(deployment="7"))

@@ -23,8 +23,8 @@ SILENCE: Final = "the external check, by a missing ping; `lookout drill` and the
 class BrokenPart(NamedTuple):
     """A part of an installation that a test breaks.
 
-    ``how`` describes how the test breaks it. ``station`` is the failed station that the drill reports, ``says`` is
-    an excerpt of its message, and ``heard_by`` is who is notified.
+    ``how`` describes how the test breaks it. ``station`` is the station at which the drill fails, ``says`` is an
+    excerpt of the drill's message, and ``heard_by`` states who is notified.
     """
 
     part: str

@@ -185,7 +185,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 
 def assert_is_reported(installation: Installation, row: BrokenPart) -> None:
-    """Check that the expected channel got the failed station, and the watchdog got no success ping."""
+    """Check that the expected channel got an alert with the failed station, and the watchdog no success ping."""
     headline = f"Drill failed at {DrillStation(row.station).place}"
     took = installation.other if row.heard_by == OTHER_WAY else installation.slack
     alerts = [message.text for message in took.messages if message.text.startswith(headline)]

@@ -113,7 +113,7 @@ def test_every_message_about_a_drill_begins_with_the_word(failed):
 
 
 def test_no_target_may_have_the_name_of_the_shadow_target():
-    """A target with the name of the drill's shadow target is rejected: scores exclude all data of this name."""
+    """A target with the name of the drill's shadow target is rejected, as scores exclude data of this name."""
     with pytest.raises(
         ConfigError,
         match="targets: choose another target name: lookout-drill is reserved for the drills of Lookout",

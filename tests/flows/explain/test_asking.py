@@ -91,9 +91,9 @@ MOVED = [
 
 @pytest.mark.parametrize(("url", "own", "address", "moved"), MOVED)
 def test_addresses_beside_the_targets_own_move_with_it(url, own, address, moved):
-    """If a build is asked at another address, the target's second URL, such as its API, moves to that address.
+    """If a build is asked at another address, the target's second URL, such as its API, moves to that address too.
 
-    The part that this URL has in common with the target's URL is replaced. A URL on another host has no
-    counterpart.
+    The part that this URL has in common with the target's URL is replaced by the other address. A URL on another
+    host cannot be moved.
     """
     assert move_url_to_address(url, own, address) == moved

@@ -29,7 +29,7 @@ RIGHT, WRONG = (f"The waiting period is {months} months. [Source: Gold, clause 4
 LOOSE = "Maybe 24 months? [Source: Gold, clause 4.2]"
 """An answer that no rule grades as right or wrong."""
 PATIENT = "[recheck]\nmax_s = 600\n"
-"""Settings with a long time limit, so that a recheck also completes on a busy machine."""
+"""Settings with a time limit that is long enough for a recheck to complete even on a busy machine."""
 FAULT = {"error": "overloaded"}
 WAYS = {"always": [WRONG], "sometimes": [WRONG, WRONG, RIGHT, WRONG, RIGHT, RIGHT]}
 
@@ -39,7 +39,7 @@ def question(way):
 
 
 def suite(folder, ways, *, severity=3):
-    """Write a suite with one case for each word in ``ways``. The word is the case id and part of the question."""
+    """Write a suite with one case for each word in ``ways``. The word is the case id and a part of the question."""
     lines = [
         {
             "id": way,
@@ -276,9 +276,9 @@ def test_a_recheck_ends_at_its_time_limit(tmp_path, lookout, slack, snapshot):
 
 @pytest.mark.whole_only
 def test_partial_answers_are_counted(tmp_path, lookout, slack):
-    """If the application stops answering after two of five questions, the two answers are counted.
+    """If the application stops answering after two of five questions, the recheck counts these two answers.
 
-    The terminal, the alert and the reports give the reason.
+    The terminal, the alert and the reports state why the other answers are missing.
     """
     with Chat(WRONG, WRONG, RIGHT, None) as chat:
         asked_through_api(tmp_path, chat, slack, more="[recheck]\nmax_s = 20\n")
@@ -365,7 +365,7 @@ BUILDS = [
 def test_which_build_answered_is_stated_only_as_far_as_it_is_proved(  # noqa: PLR0917 - a table's columns
     tmp_path, lookout, slack, passed, answers, counted, proof, snapshot
 ):
-    """The recheck names the previous build as the one that answered only if the answers contain its commit.
+    """The recheck says that the previous build answered only if the answers contain the commit of this build.
 
     Otherwise, it names only the address, or the other build that the answers report.
     """

@@ -32,7 +32,7 @@ def test_only_severe_cases_are_tried_and_no_more_than_so_many():
 
 
 def test_a_gold_that_fails_itself_is_left_out():
-    """A case whose gold fails the graders is skipped, because its mutants would be caught for the wrong reason."""
+    """A case whose own gold fails the graders is skipped. Its mutants would be caught for the wrong reason."""
     broken = case_of(severity=3, gold="It is not 24 months, it is 36 months")
     assert compute_mutation_score_of_severe_cases([broken], PANEL, citation_required=True) is None
 

@@ -1,4 +1,4 @@
-"""Test whether a case is effective: the real graders must pass its gold and fail its known bad reply."""
+"""Test whether a case is effective: the real graders pass its gold and fail its known bad reply."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_fact
 
 
 def test_a_right_gold_is_right_and_a_broken_one_is_named():
-    """A correct gold passes, and a gold that contradicts itself is reported.
+    """A correct gold passes as an answer to its own question. A gold that contradicts itself is reported.
 
     An answer that repeats such a gold would fail or stay ungraded.
     """
@@ -57,15 +57,15 @@ def test_a_right_gold_is_right_and_a_broken_one_is_named():
     ],
 )
 def test_a_gold_that_passes_only_verbatim_is_reported(question: str, gold: str, reason: str):
-    """A gold is reported if the graders pass only its exact words, and not a shorter correct reply."""
+    """If the graders pass only the exact words of a gold, and not a shorter correct reply, the gold is reported."""
     graded = grade_gold_as_reply(case_of(question=question, gold=gold), PANEL)
     assert (graded.wrong, graded.open, graded.open_otherwise) == ("", "", reason)
 
 
 def test_only_a_failing_grade_is_a_catch():
-    """A mutant counts as caught only if a grade fails.
+    """A mutant is caught only if a grade fails.
 
-    A mutant that no grader can judge does not count as passed.
+    A mutant that no grader can judge counts neither as caught nor as passed.
     """
     graded = list(grade_mutants([case_of()], [DisclosureGrader()]))
     caught = {one.operator for one in graded if one.caught_by}
@@ -106,7 +106,7 @@ def test_a_sibling_asks_the_same_of_another_policy():
 
 
 def test_counts_add_up():
-    """The counts by operator, and those by severity, each add up to the number of mutants."""
+    """The counts for all operators add up to the number of mutants, and so do the counts for all severities."""
     graded = list(grade_mutants(DEMO[:40], PANEL))
     counts = count_caught_mutants(graded)
     for parts in (counts.by_operator, counts.by_severity):

@@ -29,7 +29,7 @@ class Machine:
         self.newest: datetime | None = None
 
     def maintained(self, after_h: float = 24.0) -> bool:
-        """Return whether the next maintenance, ``after_h`` hours later, deletes expired data."""
+        """Run the next maintenance ``after_h`` hours later, and return whether it may delete expired data."""
         self.passed_h += after_h
         shown = NOON + timedelta(hours=self.passed_h) + self.wrong
         up = None if self.boot is None else (self.boot, (self.passed_h - self.booted_h) * HOUR_S)
@@ -64,7 +64,7 @@ def test_a_clock_that_is_ahead_for_an_hour_ages_nothing_out(machine, wrong):
 
 
 def test_one_that_was_right_after_all_is_believed_half_a_day_later(machine):
-    """If a clock that was 300 days behind is corrected, it is trusted half a day later."""
+    """After a clock that was 300 days behind is corrected, maintenance trusts it again after half a day."""
     machine.wrong = -300 * DAY
     machine.maintained()
     machine.wrong = timedelta(0)

@@ -98,7 +98,7 @@ async def test_conversations_of_a_killed_worker_are_checked_in_process(expected)
 
 @pytest.mark.whole_only
 async def test_a_source_that_fails_half_way_leaves_no_answer_to_the_next_one(expected):
-    """If a source fails while it is read, results of it that workers still compute do not reach the next source."""
+    """If reading a source fails, its pending results in the workers do not reach the next source."""
 
     async def cut_off():
         for chunk in reversed(CHUNKS):

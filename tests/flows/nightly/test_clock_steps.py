@@ -66,7 +66,7 @@ async def test_each_conversation_is_graded_once_whatever_the_clock_did(nights, c
 
 @pytest.mark.whole_only
 async def test_a_night_whose_report_is_from_the_future_says_so(nights, snapshot):
-    """If a night was already graded while the clock was a day ahead, its nightly run says so."""
+    """If a night was graded too early because the clock was a day ahead, its own nightly run says so."""
     for day, wrong in enumerate((RIGHT, DAY)):
         nights.append(talk(day, hours=2 - 24 * day))
         await nights.graded_at(day, wrong)

@@ -68,9 +68,9 @@ def changes_of(zone: str) -> list[datetime]:
 
 
 def test_thirty_zones_are_tried_with_the_prefect_that_the_schedules_were_measured_with():
-    """Prefect has the version whose schedules were measured, and thirty time zones are tested.
+    """The installed Prefect has the version whose schedules were measured, and thirty time zones are tested.
 
-    If this fails after an upgrade, the other tests show whether the schedules have changed.
+    If this test fails after an upgrade of Prefect, the other tests show whether its schedules have changed.
     """
     assert len(set(ZONES)) == 30
     assert prefect.__version__.startswith("3.8.")
@@ -79,7 +79,7 @@ def test_thirty_zones_are_tried_with_the_prefect_that_the_schedules_were_measure
 @pytest.mark.whole_only
 @pytest.mark.parametrize("zone", ZONES)
 def test_each_run_that_prefect_starts_has_a_night_of_its_own(zone):
-    """Each run that Prefect starts has its own night, even if a clock change skips or repeats its hour."""
+    """Each run that Prefect starts has its own night, even if a clock change skips or repeats the run's hour."""
     for begin in (YEAR[0], *(change - timedelta(days=3) for change in changes_of(zone))):
         for hour in (0, 1, 2, 3, 23):
             of_zone = night(zone, hour)
@@ -165,9 +165,9 @@ async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the
     ],
 )
 def test_each_due_time_of_a_year_has_a_digest_of_its_own_and_each_machine_gives_it_the_same_id(zone):
-    """Each due time of a year has its own digest, which has the same id on every machine.
+    """Each due time of a year has its own digest, with the same id on every machine.
 
-    The tested schedules include two o'clock, an hour that clock changes skip and repeat.
+    The schedules in this test include two o'clock, because clock changes skip and repeat this hour.
     """
     for line in ("0 2 * * *", "0 7,19 * * *"):
         runs = list_scheduled_times(zone, line)

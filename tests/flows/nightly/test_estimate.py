@@ -116,7 +116,7 @@ async def test_a_judges_grade_does_not_change_the_source_of_the_severity():
 
 
 def test_census_counts_are_not_estimated_from_the_sample():
-    """A rate that the census counted (3 %) is not estimated from the sample, in which the rate is higher."""
+    """If the census counted a rate (here 3 %), this rate is used. The higher rate in the sample is not."""
     found = severe_of(*[LEAK, f"{ERROR}\n{LEAK}", PLAIN_REPLY, PLAIN_REPLY] * 5)
     assert isinstance(found, RateEstimate)
     assert found.is_counted_not_estimated
@@ -124,9 +124,9 @@ def test_census_counts_are_not_estimated_from_the_sample():
 
 
 def test_grave_facts_come_on_top_of_what_was_counted():
-    """Severe wrong facts, which are found only in the sample, are added to the rate that the census counted.
+    """The census counts a part of the severe failures. Severe wrong facts, which only the sample shows, are added.
 
-    The rate then has an interval, which is above the counted rate.
+    The sum is an estimated rate with an interval, which is above the counted rate.
     """
     right, wrong = "You have 30 days.", "You have 45 days."
     found = severe_of(*[LEAK] * 10, *[right] * 45, *[wrong] * 5, gold=(GOLD,))

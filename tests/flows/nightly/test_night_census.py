@@ -38,7 +38,7 @@ def nights(tmp_path, slack):
 def day(number: int, count: int, errors: int, reply: str = ERROR) -> list[str]:
     """Return log lines of ``count`` conversations, a minute apart, on the day before the night ``number``.
 
-    The ``errors`` conversations in the middle have the reply ``reply``.
+    In the middle of the day, ``errors`` conversations have the reply ``reply``.
     """
     begin = (count - errors) // 2
     return [
@@ -132,7 +132,7 @@ async def test_a_rate_that_multiplies_is_worse(nights, slack, snapshot):
 
 @pytest.mark.whole_only
 async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights, slack):
-    """A night without failures resolves an incident only if there are enough conversations.
+    """A night without failures resolves an incident only if the night has enough conversations.
 
     After 5 failures in 552 conversations, 40 conversations without a failure are too few, but 640 are enough.
     """

@@ -210,7 +210,7 @@ def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(c
 
 @pytest.mark.whole_only
 def test_a_judge_that_answers_again_ends_its_fault_and_the_drift_goes_on(course, snapshot):
-    """When the judge answers again, its fault ends, and the drift continues.
+    """When the judge answers again, the fault of the judge ends, and the drift continues.
 
     Both nights without the judge belong to one fault.
     """
@@ -241,9 +241,9 @@ def test_a_void_judge_makes_rates_unknown_and_leaves_the_drift_as_it_was(course,
 
 @pytest.mark.whole_only
 def test_a_rate_that_is_back_ends_the_drift_with_the_rates_in_words(course, snapshot):
-    """When the rate is normal again, the drift incident is resolved, and the message contains the rate.
+    """When the rate is normal again, the drift incident is resolved, and the message states the rate.
 
-    It is a single incident, although the judge failed in between.
+    There is only one drift incident, although the judge failed in between.
     """
     report = course[-1].report
     assert report.drift_reading is not None
@@ -296,9 +296,9 @@ class Erring(RuleJudge):
 
 @pytest.mark.whole_only
 async def test_reviews_correct_the_next_nights_rate_though_all_was_sampled(nights):
-    """Reviews by users correct an unreliable judge's rate in the next night.
+    """In the next night, reviews by users correct the rate that an unreliable judge reports.
 
-    The true rate is 17 %. Without reviews, the whole interval of the rate is above 17 %.
+    The true rate is 17 %. Without reviews, the whole interval of the reported rate is above 17 %.
     """
     nights.settings = nights.settings.model_copy(
         update={"sampling": nights.settings.sampling.model_copy(update={"rate": 1.0, "number": None})}

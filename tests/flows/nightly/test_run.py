@@ -230,7 +230,7 @@ async def test_disclosures_are_one_incident_of_their_kind_with_their_share_in_it
 
 @pytest.mark.whole_only
 async def test_a_week_without_it_a_kind_of_failure_is_over(nights, slack, snapshot):
-    """If each night has only one conversation, an incident is resolved after a week without the failure."""
+    """If nights have only one conversation each, an incident is resolved after a week without the failure."""
     nights.append(talk(1, LEAK))
     await nights.grade()
     for number in range(1, 9):

@@ -76,7 +76,7 @@ def test_answers_that_differ_on_the_same_build_are_flips(tmp_path, snapshot):
 
 
 def test_a_deploy_in_between_voids_the_pairs(tmp_path, snapshot):
-    """If the build differs before and after the session, its pairs of answers are void and not counted."""
+    """If the build changes during a session, the pairs of answers in this session are void and not counted."""
     with DeployedChat("a" * 40, "b" * 40) as chat:
         _, found = session_of(watched(tmp_path, chat, more=at_version(chat)))
     assert found.void == snapshot(name="void")

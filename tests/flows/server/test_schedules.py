@@ -49,7 +49,7 @@ def test_a_target_gets_what_it_has_settings_for(extra, more):
 
 
 def test_disabled_schedules_are_not_planned():
-    """A disabled schedule has no deployment, except the drill, which users can start without a schedule."""
+    """If a schedule is disabled, its deployment is missing. Only the drill has one, so that users can start it."""
     quiet = config(bot={}).model_copy(update={"drill": DrillSettings(enabled=False)})
     off = dict.fromkeys(("verify_cron", "digest_cron", "load_cron", "repeatability_cron"), "")
     left = planned(quiet, **off)
@@ -65,7 +65,7 @@ def test_a_drill_is_done_every_week_and_missed_after_eight_days():
 
 
 def test_a_target_is_asked_twice_unless_it_says_not_or_is_an_agent():
-    """A target has a daily deployment that asks cases twice, unless `cases` is 0 or the target is an agent."""
+    """A target has a daily deployment that asks cases twice, unless it sets `cases` to 0 or is an agent."""
     known = config(bot={}, off={"repeatability": {"cases": 0}}, agent={"probe": {"driver": "job"}})
     found = [one for one in planned(known).values() if one.flow == "measure-repeatability"]
     assert [(one.name, one.when) for one in found] == [("repeatability-bot", every_day_at(3, "UTC"))]

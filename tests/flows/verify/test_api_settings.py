@@ -142,7 +142,7 @@ WRONG_PROBES = {
 def test_answers_that_cannot_be_read_are_lookouts_and_the_setting_is_named(installation, what, snapshot):
     """If a wrong setting makes answers unreadable, the alert is about Lookout, and names the setting.
 
-    It does not report the application as down, and gives no advice about deadlines or screenshots.
+    The alert does not report the application as down, and gives no advice about deadlines or screenshots.
     """
     probe, named = WRONG_PROBES[what]
     with EventChat("waiting: 24 months") as app:

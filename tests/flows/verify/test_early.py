@@ -51,7 +51,7 @@ def chat():
 
 
 def started(folder, chat, slack, asked=HELD):
-    """Start a verification whose Prefect server cannot start, and wait for ``asked`` questions and an alert.
+    """Start a verification whose Prefect server cannot start. Wait for ``asked`` questions and for an alert.
 
     Return the process, and the lock that prevents the start of the server.
     """

@@ -14,7 +14,7 @@ from tests.builders import exchange, gold_case
 
 
 class Judge:
-    """A judge that records its groups and gives no verdicts. It waits while the event ``open`` is not set."""
+    """A judge that records its groups and gives no verdicts. It responds only while the event ``open`` is set."""
 
     def __init__(self) -> None:
         self.groups: list[list[str]] = []

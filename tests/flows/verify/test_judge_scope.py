@@ -87,7 +87,7 @@ async def test_a_disagreement_is_inconclusive_alerts_unconfirmed_and_shows_both_
 
 @pytest.mark.whole_only
 async def test_a_quorum_of_three_confirms(tmp_path):
-    """With three judges, an answer that one judge fails passes. If two judges fail it, the answer is disputed."""
+    """If one of three judges fails an answer, the answer passes. If two fail it, it is ungraded and disputed."""
     for strict, outcome in ((1, CaseOutcome.CORRECT), (2, CaseOutcome.UNGRADED)):
         folder = tmp_path / str(strict)
         folder.mkdir()

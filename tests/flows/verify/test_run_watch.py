@@ -29,7 +29,7 @@ def start(run_id: str = RUN, **changes) -> RunStart:
 
 @pytest.fixture
 def data(tmp_path):
-    """Return the path of a data folder that contains a folder for runs, and the journal of this data folder."""
+    """Return a data folder with an empty folder for runs, and the journal of the data folder."""
     (tmp_path / "runs").mkdir()
     return tmp_path, open_store_in(tmp_path).journal
 

@@ -139,7 +139,7 @@ async def test_three_failed_checks_in_a_row_send_one_alert_and_one_recovery(conf
 
 
 async def test_a_source_that_cannot_be_read_is_late_after_a_restart_too(config, export):
-    """The time of a source's newest successful check survives a restart, so that the source is reported as late.
+    """The time of a source's newest successful check survives a restart. The source is then still reported as late.
 
     For a source that never worked, the time of the first start counts.
     """

@@ -1,8 +1,7 @@
 """Write docs/alerts.md and its screenshots: ``python -m tests.monitors.alerts.make_docs``.
 
 Lookout's own code builds every message. The screenshots are rendered from the Block Kit that Slack would get.
-``make snapshots`` also updates the page, which contains the whole text of each message. It does not update the
-screenshots.
+``make snapshots`` also updates the page, which contains the whole text of each message, but not the screenshots.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ failure, and drift. It also says if a nightly run is missing.
 The digest does not list faults of Lookout and its judge, because messages about them go to the channel of the monitor's owners. If
 the two channels are the same, the digest gives the number of these faults."""
 COLOURS = 64
-"""The number of colours in a screenshot. It is enough for text on white, and makes the files five times smaller."""
+"""The number of colours in a screenshot. It is enough for text on white, and makes a file five times smaller."""
 WIDTHS = {"desktop": 600, "phone": 360}
 
 INTRODUCTION = """# Alerts
 
 This page shows every kind of message that Lookout sends. Each picture shows a message in Slack. The text below the
-picture is the same message as a terminal shows it if Slack is not configured.
+picture is the same message in a terminal, where Lookout prints it if Slack is not configured.
 
 - The first line names the fault, its severity and the target. It also marks a target with `environment = "production"`.
-- Severity 3 (SEV 3) is the highest severity. Such a failure sends an alert during the run. It also fails the run, unless the case
-  is flaky.
-- `To do` is the next step.
+- Severity 3 (SEV 3) is the highest severity. For a failure of severity 3, Lookout sends an alert during the run. The failure also
+  fails the run, unless the case is flaky.
+- The line `To do` states what to do next.
 - The last line has the id of the alert. For details, run `lookout alerts show ID`.
-- The buttons of a message in Slack need a bot token and a receiver (see [operations](operations.md)).
+- Messages in Slack have buttons only if you set up a bot token and a receiver (see [operations](operations.md#slacks-buttons)).
 
 | mark | meaning |
 | --- | --- |
@@ -51,13 +50,13 @@ picture is the same message as a terminal shows it if Slack is not configured.
 | ❔ | the incident was closed because its case or target was removed; in the digest: no incident is open, but not everything was checked |
 | ⚠️ | this finding is uncertain: only one judge found it, or the case is right only sometimes |
 
-`python -m tests.monitors.alerts.make_docs` generates this page and its pictures; `make snapshots` renews the texts.
-The application and its customers are invented.
+`python -m tests.monitors.alerts.make_docs` generates this page and its pictures. `make snapshots` updates the
+texts of the messages on this page, but not the pictures. The application and its customers are fictional.
 """
 
 
 def pictured() -> Iterator[tuple[str, SlackText]]:
-    """Yield the name and the rendered message of every example alert, and then those of the digest."""
+    """Yield the name and the rendered message of every example alert, and then of the example digest."""
     for example in examples():
         yield example.name, render_alert(example.alert, SETTINGS)
     yield DIGEST, render_digest(digest_example())

@@ -96,7 +96,7 @@ def scope(run_id: str = "run-2", *graded_cases: str, **changes: Any) -> Resoluti
 
 
 class AlertDecider:
-    """Decides on alerts, and stores the incidents in memory in place of the warehouse."""
+    """Decides on alerts, and stores the incidents in memory instead of in the warehouse."""
 
     def __init__(self, settings: AlertSettings = SETTINGS) -> None:
         self.incidents: dict[str, Incident] = {}
@@ -132,7 +132,7 @@ def items(*observations: Observation, now: datetime = NIGHT) -> tuple[AlertItem,
 
 
 def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
-    """Return the one alert that groups ``alert_items``. ``changes`` replace values of the alert or its summary."""
+    """Return one alert with all ``alert_items``. ``changes`` replace values of the alert or its summary."""
     values: dict[str, Any] = {
         "target": "demo",
         "run_id": "run-1",
@@ -153,5 +153,5 @@ def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
 
 
 def alert(*observations: Observation, **changes: Any) -> Alert:
-    """Return the single alert about observations that were never seen before."""
+    """Return one alert about observations without earlier incidents."""
     return alert_with_items(items(*(observations or (observation(),))), **changes)

@@ -130,7 +130,7 @@ def test_an_ungraded_case_resolves_nothing():
 
 
 def test_a_run_that_began_before_the_fault_was_seen_resolves_nothing():
-    """A run that began before the fault was seen does not resolve the incident, even if it ended later."""
+    """A run that began before a fault was seen and ended after it does not resolve the incident."""
     decider = AlertDecider()
     decider.decide_reasons(seen(run_id="newer", seen_at=NIGHT + 2 * HOUR), now=NIGHT + 2 * HOUR)
     older = scope("older", "leak-1", began_at=NIGHT, ended_at=NIGHT + 3 * HOUR)

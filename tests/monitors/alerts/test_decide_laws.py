@@ -43,10 +43,9 @@ def after(number: int, graded: frozenset[str]):
 
 
 def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[AlertDecider, dict[str, str]]:
-    """Decide on the alerts of ``history``, night by night.
+    """Decide on the alerts of ``history``, night by night. Return the decider with its incidents, and strings.
 
-    Return the decider with its incidents, and a string for each case. Each letter of the string stands for the
-    reason of one alert about the case.
+    There is one string for each case. Each of its letters is the reason of one alert about the case, in order.
     """
     decider, spoken = AlertDecider(), dict.fromkeys(CASES, "")
     for number, (failed, graded) in enumerate(history):
@@ -60,7 +59,7 @@ def played(history: list[tuple[dict[str, Severity], frozenset[str]]]) -> tuple[A
 def test_the_alerts_of_a_fault_follow_its_life_cycle(history):
     """The alerts about a fault follow its life cycle.
 
-    The order is always first seen, then worse or reminders, then recovered, and then regressed.
+    They always come in this order: first seen, then worse or reminders, then recovered, and then regressed.
     """
     for letters in played(history)[1].values():
         assert letters == "" or LIFE.fullmatch(letters)
@@ -89,7 +88,7 @@ def test_the_order_of_observations_does_not_matter(history, failed, random):
 
 @given(histories, failing, st.integers(0, 3))
 def test_telling_as_it_goes_says_what_telling_at_the_end_says(history, failed, split):
-    """Alerts that are sent during a run are about the same faults as alerts that are sent at its end."""
+    """Alerts are about the same faults whether they are sent during a run or only at its end."""
     whole, parts = played(history)[0], played(history)[0]
     now = NIGHT + len(history) * DAY
     seen = run(len(history), failed)

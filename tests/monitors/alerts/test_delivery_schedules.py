@@ -31,7 +31,7 @@ FAULTS = ("ok", "ok", "429:0", "429:3600", "500", "503", "502", "lost", "reset",
 
 
 class Killed(BaseException):
-    """Raised where a simulated process is killed."""
+    """Raised to simulate that the process is killed at this point."""
 
 
 @dataclass

@@ -66,8 +66,8 @@ def test_the_limit_holds_for_any_text(text, limit, around):
 def test_masks_that_shrink_a_text_do_not_bring_a_cut_identifier_into_view(shift):
     """Redaction does not bring a part of a cut identifier into the excerpt.
 
-    A text is cut before it is redacted. The redaction shortens long secrets, so the place of the cut, with half an
-    identifier, can move into the excerpt.
+    A text is cut before it is redacted. Redaction shortens long secrets, which could otherwise move half of an
+    identifier from the place of the cut into the excerpt.
     """
     token = "eyJhbGciOiJIUzI1NiJ9." + "a" * 500 + "." + "b" * 200
     tokens = f"{token} " * 6

@@ -14,10 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 OVER_AT_ONCE_S = 0.001
-"""The length of a lease in seconds.
-
-The lease ends before the next worker process starts, so tests need not wait for its end.
-"""
+"""The length of a lease in seconds. It is so short that the lease ends before the next worker process starts."""
 
 
 def worker(folder: Path, slack: SlackServer, lease_s: float = OVER_AT_ONCE_S) -> list[str]:

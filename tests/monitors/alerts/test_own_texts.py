@@ -29,7 +29,7 @@ def own_texts(source: str) -> Iterator[tuple[int, list[str | None]]]:
 
 
 def _without_default(node: ast.Raise | ast.Call) -> ast.AST:
-    """Return the expression without its ``default``, which is a value of the program and not a text for people."""
+    """Return the expression without its ``default``, which is a value of the program and no text for people."""
     if isinstance(node, ast.Raise):
         return node
     remaining = [keyword for keyword in node.keywords if keyword.arg != "default"]
@@ -58,7 +58,7 @@ def _said(part: ast.expr) -> str | None:
 
 
 def masked_words(parts: list[str | None]) -> set[str]:
-    """Return the words of Lookout itself that redaction removes if any of the example values is inserted."""
+    """Return Lookout's own words in ``parts`` that redaction removes after an example value was inserted."""
     own = {word for part in parts if part for word in re.findall(r"\w{3,}", part)}
     texts = ("".join(value if part is None else part for part in parts) for value in STANDING_IN)
     return {word for text in texts for word in own if word not in redact(text)}

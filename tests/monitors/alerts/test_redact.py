@@ -97,7 +97,7 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
     st.lists(st.sampled_from(["", " ", "-", ".", "\u200b", "\u00a0"]), min_size=9, max_size=9),
 )
 def test_no_tail_of_a_phone_number_survives(number: str, between: list[str]) -> None:
-    """No digit of a phone number after a keyword remains, whatever separates the digits."""
+    """If a keyword precedes a phone number, redaction removes all digits of the number, whatever separates them."""
     text = "phone: " + "".join(digit + gap for digit, gap in zip(number, [*between, ""], strict=True))
     assert not re.search(r"\d", redact(text))
 

@@ -1,4 +1,4 @@
-"""Test that alerts and incidents are stored as flat records.
+"""Test that alerts and incidents are stored as flat records that other versions of Lookout can read.
 
 An earlier version can read the data of this version, and this version can read the data of an earlier one.
 """

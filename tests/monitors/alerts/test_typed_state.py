@@ -9,10 +9,7 @@ from tests.conftest import ROOT
 
 FOLDERS = ("monitors/alerts", "flows/alerting")
 OF_OTHER_RECORDS = {"monitors/alerts/slack/client.py": 3}
-"""The number of untyped updates that each file may have.
-
-They change a Slack message and settings, not stored state.
-"""
+"""The number of untyped updates that a file may have: updates of a Slack message or settings, not stored state."""
 
 
 def untyped_updates(source: str) -> Iterator[int]:

@@ -1,6 +1,6 @@
 """Tests that a suite is run only against staging.
 
-If a target shares anything with production, all of it is reported and no question is sent.
+If a target shares settings with production, all shared settings are reported and no question is sent.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def test_a_run_that_only_appears_in_langsmith_may_ask_production_but_not_use_its
 
 
 def test_a_target_s_table_says_only_what_differs() -> None:
-    """A LangSmith table of a target needs only the keys that differ from ``[langsmith]``.
+    """A target's LangSmith table needs only the keys whose values differ from ``[langsmith]``.
 
     This is also true for a configuration that was stored and read again.
     """

@@ -76,10 +76,10 @@ document.querySelector("textarea").addEventListener("keydown", (event) => {{
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant of the application. With ``wording``, it rewords every answer, as a model does.
+    """A variant of the application.
 
-    ``declines`` is the share of questions that the bot declines. ``newer`` is the share of answers that name
-    ``newer_model`` as their model.
+    If ``wording`` is set, the variant rewords every answer, as a model does. ``declines`` is the share of questions
+    that the bot declines. ``newer`` is the share of answers that name ``newer_model`` as their model.
     """
 
     book: PolicyBook = field(default_factory=load_policies)

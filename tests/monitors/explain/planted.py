@@ -8,7 +8,7 @@ from itertools import combinations
 from random import Random
 
 NEARLY = 0.9
-"""A description is correct if its cases overlap those of the planted cause at least this much (Jaccard index)."""
+"""The minimum overlap (Jaccard index) of a correct description's cases with the cases of the planted cause."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def _session_cases(random: Random) -> list[dict[str, int]]:
 
 
 def _common(random: Random, size: int) -> int:
-    """Return a random value. The first value is the most common one, by Zipf's law."""
+    """Return a random number below ``size``. By Zipf's law, 0 is the most common value."""
     return random.choices(range(size), [1 / (at + 1) for at in range(size)])[0]
 
 

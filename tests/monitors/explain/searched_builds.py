@@ -14,8 +14,8 @@ from monitors.explain.bisect import BuildSearch
 class SimulatedCase:
     """The failure rates of a simulated case: ``before`` the first bad build, and ``after`` it.
 
-    ``after`` includes the first bad build. ``breaks_at`` is the first bad build of this case, if other cases have
-    another one.
+    The rate ``after`` also applies to the first bad build itself. ``breaks_at`` is the first bad build of this
+    case, if it differs from that of the other cases.
     """
 
     before: float = 0.0

@@ -80,8 +80,8 @@ def any_of(*triggers: Trigger) -> Trigger:
 class PlantedTrigger:
     """An application that fails because of ``trigger``, whose shortest form has ``length`` words.
 
-    ``rate`` is the share of answers that fail if the question contains the trigger. ``by_chance`` is this share if
-    the question does not contain it.
+    If the question contains the trigger, the share ``rate`` of the answers fail. If it does not, the share
+    ``by_chance`` fail.
     """
 
     name: str

@@ -62,7 +62,7 @@ ENDS = [(SimulatedCase(1, 1), 0, "the good build fails already"), (SimulatedCase
 def test_an_end_that_is_not_as_it_was_said_to_be_is_the_claim(case, claimed, why, cases):
     """If the good build fails, or the bad build passes, the search reports this.
 
-    It then claims no first bad build between the two.
+    In this case, the search does not name a first bad build between the two.
     """
     found = searched(8, [case] * cases, 4, Random(0))
     assert (found.claimed, found.settled) == (claimed, True), why
@@ -131,7 +131,8 @@ def test_the_order_of_answers_does_not_matter_and_chances_add_up(given_answers, 
 def test_a_failure_never_speaks_for_a_later_break(given_answers, build, case):
     """A failure at a build is no evidence that a later build is the first bad one.
 
-    It lowers the total probability of this build and all earlier builds by at most 0.02.
+    After the failure, the probability that the first bad build is this one or an earlier one is at most 0.02 lower
+    than before.
     """
     search = BuildSearch(6, 3)
     for at, of, failed in given_answers:

@@ -78,7 +78,7 @@ def test_the_order_of_attributes_means_nothing():
 def test_failures_that_fall_where_they_fall_are_no_cause():
     """In suites with random failures, the search claims a cause in at most 3 of 32 suites.
 
-    If it claimed a cause in 1 % of such suites, more than 3 of 32 would have a probability of about 0.0003.
+    A search that claims a cause in 1 % of such suites would exceed 3 of 32 with a probability of about 0.0003.
     """
     suites = [planted_suite(seed, 0) for seed in range(2 * SUITES)]
     assert sum(bool(claims(suite.cases, suite.failed)) for suite in suites) <= 3

@@ -1,4 +1,4 @@
-"""Test which cases are rechecked, at which address, and which build answered there."""
+"""Test which cases are rechecked and at which address, and how the build that answered is determined."""
 
 import pytest
 from hypothesis import given
@@ -47,9 +47,9 @@ def test_only_severe_failures_are_asked_again_the_worst_first():
 
 @given(st.integers(0, 30), st.integers(1, 20), st.integers(1, 200), st.integers(1, 2))
 def test_a_plan_never_asks_more_than_its_budget(cases, times, most, places):
-    """A plan never asks more questions than its budget, and rechecks each case as often as requested.
+    """A plan never asks more questions than its budget, and rechecks each chosen case as often as requested.
 
-    If the budget is too small for one case, the worst case is rechecked as often as possible.
+    If the budget is too small even for one case, the worst case is rechecked as often as the budget allows.
     """
     failed = select_severe_failures(failure(f"case-{number}", Severity.CRITICAL) for number in range(cases))
     plan = plan_recheck(failed, times=times, max_questions=most, places=places)
@@ -78,7 +78,7 @@ def answer(case_id, place, outcome, *kinds):
 def test_each_outcome_is_counted_apart_and_by_place():
     """The outcomes of a recheck are counted for each case and each address.
 
-    A failure of another kind than in the run has its own count. A case without any recheck is omitted.
+    A failure of another kind than in the run is counted separately. A case that was not rechecked is omitted.
     """
     failed = select_severe_failures([failure("a", Severity.CRITICAL), failure("b", Severity.CRITICAL)])
     answers = [

@@ -41,9 +41,9 @@ def test_a_type_that_fails_is_named_and_the_counts_are_of_cases():
 
 
 def test_shared_properties_of_failed_cases_are_redacted_before_storage():
-    """The common attributes of failed cases are redacted before they are stored.
+    """The common attributes of failed cases are redacted before they are stored, and their counts stay unchanged.
 
-    A source that the application lists may contain a person's name. The counts stay unchanged.
+    For example, the name of a source that the application lists may contain a person's name.
     """
     cited = "customers/asha.namoona@example.com"
     shared = [

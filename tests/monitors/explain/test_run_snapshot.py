@@ -29,7 +29,7 @@ def snapshot(*results: CaseResult) -> RunSnapshot:
 
 
 def test_values_are_counted_over_the_answers_and_unknown_ones_are_absent():
-    """Values are counted over the answers, and unknown values are absent.
+    """The snapshot counts how often answers state each value. Unknown values are not counted.
 
     If only one of two answers states its model, this model has the count one.
     """
@@ -65,9 +65,9 @@ def test_a_mark_holds_no_word_of_the_answer():
 
 
 def test_personal_data_that_an_application_names_as_a_source_is_masked():
-    """Personal data that an application names as a source is redacted.
+    """Personal data that an application names as a source is redacted in the snapshot.
 
-    A snapshot is stored longer than answers.
+    This is necessary because a snapshot is stored longer than the answers.
     """
     found = snapshot(result(1, "24 months [Source: mail of asha@namoona.example, page 2]")).model_dump_json()
     assert "asha@" not in found

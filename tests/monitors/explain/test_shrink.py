@@ -29,7 +29,7 @@ def found(turns, ask, budget=40):
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def test_a_planted_trigger_remains_and_little_else(row):
-    """After at most 40 probes, the question contains the trigger and at most 1.2 times as many words as it."""
+    """After at most 40 probes, the question has the trigger, and at most 1.2 times as many words as the trigger."""
     assert row.is_met(row.shrunk())
 
 

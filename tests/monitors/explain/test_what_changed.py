@@ -99,7 +99,7 @@ CAUSES = [
 
 
 def test_each_recorded_fact_is_named_on_its_side_with_what_it_was(snapshot):
-    """Each recorded fact that differs gives one line, under the right side and with the former value.
+    """Each recorded fact that differs gives one line with the former value, under the side to which it belongs.
 
     No other difference is claimed.
     """
@@ -142,9 +142,9 @@ GONE = tuple(mark(n, **({"refused": True, "cited": (), "text": "no"} if n % 4 ==
 
 
 def test_a_document_that_is_gone_is_one_change_with_all_that_it_brings(snapshot):
-    """A document that was removed is one change, together with its consequences.
+    """The removal of a document is reported as one change.
 
-    Answers about the document then refuse and cite nothing. This is not reported as a second change.
+    Answers about the document then refuse and cite nothing. This consequence is not reported as a second change.
     """
     ((side, text),) = lines(run_snapshot(answers=GONE, documents={f"Plan {n}": 10 for n in (0, 2, 3)}))
     assert side == "content"
@@ -170,7 +170,7 @@ QUIET = [
 
 @pytest.mark.parametrize("change", QUIET)
 def test_changes_within_chance_or_unknown_are_not_claimed(change):
-    """Rewordings, a slow hour, one stray value, ids, lazily loaded scripts and missing values are not changes."""
+    """Rewordings, a slow hour, stray values, ids, lazily loaded scripts and missing values are not reported."""
     assert lines(run_snapshot(**change)) == []
 
 

@@ -66,7 +66,7 @@ def test_the_events_of_a_job_are_its_steps_with_their_times() -> None:
 
 
 def test_work_inside_a_node_is_not_another_hop() -> None:
-    """Repeated events about an agent inside one node, or at the end of this node, do not count as more hops."""
+    """If an agent reports several events inside one node or at its end, they do not count as more hops."""
     inside = [spawned("critic", "1"), spawned("critic", "2"), node("critic", 2), node("critic", 2)]
     again = [spawned("critic", "3"), node("critic", 4)]
     path = build_path_from_events(as_seen([*inside, *again]))

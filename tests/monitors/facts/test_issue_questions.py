@@ -19,7 +19,10 @@ EXAMPLES = json.loads(Path(__file__).with_name("issue_questions.json").read_text
 The rules were tuned on the group ``tuned``, and not on the group ``unseen``.
 """
 FOUND = {"tuned": 51, "unseen": 18}
-"""For each group, the minimum number of unnecessary questions that the rules recognise. Others may be unsure."""
+"""For each group, the minimum number of unnecessary questions that the rules must recognise.
+
+The rules may rate the other questions as unsure.
+"""
 
 
 def readings(group: str, kind: str) -> Iterator[tuple[str, QuestionWorth]]:

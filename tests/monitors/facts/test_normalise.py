@@ -78,7 +78,7 @@ def test_keys():
     ],
 )
 def test_blanked_stretches_have_no_tokens(text: str) -> None:
-    """The tokens of a text with blanked sections are those of the text with spaces in place of the sections."""
+    """Blanking sections of a text gives the same tokens as replacing these sections with spaces."""
     spans = [match.span() for match in re.finditer(r"\[[^\]]*\]", text)]
     blanked = normalise_and_tokenise(text).copy_with_blanked_spans(spans)
     assert blanked.normalised.text == replace_spans_with_spaces(text, spans)

@@ -41,7 +41,7 @@ def test_a_quote_is_found_with_its_place(quote, stands):
 
 @given(st.text(alphabet="abc ठ-\n\u2011\u00a0\u00ad.1", min_size=1, max_size=60), st.data())
 def test_every_passage_of_whole_words_is_found_where_it_says_the_same(text, data):
-    """If three adjacent words are found as a quote, the text at the found position is also found as a quote.
+    """If three adjacent words are found as a quote, the text at the found position is a quote of them too.
 
     The quote joins the words with single spaces; the text may join them in another way.
     """

@@ -107,9 +107,9 @@ def fitted(noisy: NoisySuite):
 
 
 def coverage(seeds: range, **suite) -> tuple[float, float]:
-    """Test the estimated rate on one suite for each seed.
+    """Return how well the estimated rate matches the true rate over one suite for each seed.
 
-    Return the share of intervals that contain the true rate, and the mean error of the estimated rate.
+    The result is the share of intervals that contain the true rate, and the mean error of the estimated rate.
     """
     held, errors = 0, []
     for seed in seeds:

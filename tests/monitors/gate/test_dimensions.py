@@ -1,6 +1,6 @@
-"""Test the shares, steps and repeats of a run on issues.
+"""Test the figures of a run on issues: the share of correct reports, the steps, and the repeated steps.
 
-Also test how these figures change between two runs, over the issues of both runs.
+Also test how these figures change between two runs, over the issues that both runs contain.
 """
 
 from __future__ import annotations

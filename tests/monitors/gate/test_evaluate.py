@@ -62,7 +62,7 @@ def kinds(of: RunReport, *, decisive: bool = True) -> list[ReasonKind]:
 
 
 ONLY_SAID = {ReasonKind.BLIND_SPOT, ReasonKind.BALANCE}
-"""The kinds of reasons that the reports in these tests always have, because their suites are small."""
+"""The kinds of reasons that every report in these tests has, only because the suites of the tests are small."""
 
 
 def known_run() -> list[CaseResult]:

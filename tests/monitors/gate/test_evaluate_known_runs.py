@@ -14,8 +14,9 @@ from tests.monitors.gate.runs import LEAK, asked, batch, reason, report, times
 def the_512(severe_failures: int, more_benign_failures: int = 0, others: int = 1):
     """Return results of 440 cases of severity 1, 61 of severity 2 and 11 of severity 3.
 
-    Of these, ``20 * others``, ``5 * others`` and ``severe_failures`` fail. ``more_benign_failures`` is the number
-    of severity-3 results that are replaced with failed results of severity 1.
+    ``20 * others`` cases of severity 1 fail, ``5 * others`` of severity 2, and ``severe_failures`` of severity 3.
+    ``more_benign_failures`` is the number of severity-3 results that are replaced with failed results of severity
+    1.
     """
     moved = more_benign_failures
     return [

@@ -1,4 +1,4 @@
-"""Test the estimate of how often the gate fails by chance, by hand and on suites with known noise."""
+"""Test the estimated rate of false FAILs, against calculations by hand and suites with known noise."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_fault_is_no_noise():
 
 
 def test_a_flaky_severe_case_fails_runs_and_a_flaky_harmless_one_does_not():
-    """A flaky case fails runs by the veto only if its severity is 3."""
+    """A flaky case triggers the veto, which fails the run, only if its severity is 3."""
     suite = suite_of(10, 20)
     rates = []
     for flaky in ("severe-0", "other-0"):
@@ -106,7 +106,7 @@ def test_cases_never_graded_stay_ungraded():
     ],
 )
 def test_a_fault_is_missed_as_often_as_the_rule_of_flaky_cases_says(repeats, shows, no_fail, no_alert):
-    """The estimate says how often a fault is missed.
+    """The estimate states how often the gate, or the alert, misses a fault that appears only in some answers.
 
     The gate fails if every repeat shows the fault. An alert is sent if any repeat shows it.
     """
@@ -117,9 +117,9 @@ def test_a_fault_is_missed_as_often_as_the_rule_of_flaky_cases_says(repeats, sho
 
 
 def test_more_askings_cost_as_many_questions_of_severity_3():
-    """More repeats cost more questions about cases of severity 3.
+    """The more often cases of severity 3 are repeated, the more questions a run needs.
 
-    The table starts with the configured number of repeats and contains each number once.
+    The advice lists each number of repeats once, with the configured number first.
     """
     suite = suite_of(10, 20)
     found = figures(suite, [repeated(case, True, True) for case in suite.cases], configured=3)
@@ -152,7 +152,7 @@ def test_ungraded_askings_are_in_no_pair():
 def test_each_failure_kind_has_its_rate():
     """Each failure kind has its own rate.
 
-    A failure kind that recurs in a case is steady. A kind that occurs once is a flip of that kind.
+    If a failure kind recurs in a case, it is steady. If it occurs once, it is a flip of that kind.
     """
     suite = suite_of(0, 30)
     repeats = [repeated(case, number > 2, number > 0) for number, case in enumerate(suite.cases)]

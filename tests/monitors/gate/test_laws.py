@@ -32,7 +32,8 @@ CASES = st.lists(
 def run_and_baseline(cases_in_numbers):
     """Return the results of a run and its baseline.
 
-    Each case is a tuple of its severity, its failures now, whether it was right before, and its policy.
+    A case is given as a tuple: its severity, its failures in the run, whether it was right in the baseline, and its
+    policy.
     """
     cases = [
         gold_case(f"c-{n}", severity=severity, cluster=policy)

@@ -1,4 +1,4 @@
-"""Tests of the shares of right answers by path and language, if several cases share a policy."""
+"""Tests of the shares of right answers by language and by the app's path (such as the model that answered)."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_an_average_of_exactly_4_passes():
 
 
 def test_unrated_cases_may_lift_the_average():
-    """Cases without a rating could still raise the average above the minimum.
+    """A run with a low average is INCONCLUSIVE if unrated cases could still raise the average to the minimum.
 
     If half of the reports are rated 3 and the others could be rated 5, the average could reach 4.
     """
@@ -209,7 +209,7 @@ def test_a_reply_that_is_no_report_is_rated_1_beside_those_that_a_judge_rated(ju
 def test_a_flaky_case_alone_makes_no_average_low():
     """A single flaky report does not make the average low.
 
-    Without this report, the average is 4, so the low average does not decide.
+    In this test, the average without this report is 4, so the low average with it does not decide.
     """
     flaky = gold_case("flaky")
     results = [asked(flaky, WRONG, rubric=1), asked(flaky, rubric=1, repeat=1)]

@@ -76,7 +76,7 @@ async def test_a_stopped_run_gives_the_commit_its_verdict_back(github):
 async def test_a_verdict_that_is_set_between_reading_and_writing_is_set_again(github):
     """If an older verdict overwrites a newer one, the newer verdict is set again.
 
-    Another gate writes the newer verdict just before the older verdict is written.
+    In this test, another gate writes the newer verdict just before the older verdict is written.
     """
     newer = status(State.FAILURE, run_id=RUNS[1])
 

@@ -58,7 +58,7 @@ def test_one_field_of_one_policy_with_two_values_is_found(second):
     ],
 )
 def test_compatible_golds_are_accepted(second):
-    """Two golds are compatible if they differ in wording, length, policy, field or language."""
+    """Golds that differ in wording, length, policy, field or language are not reported as contradictions."""
     assert lines({}, second) == []
 
 

@@ -59,7 +59,7 @@ def test_nothing_changed_is_said_so(snapshot):
 def test_a_diff_accounts_for_every_case_whatever_the_order(old, new, seed):
     """Each case of two suites is added, removed, changed or unchanged.
 
-    If the suites are swapped, added and removed cases are swapped.
+    If the suites are swapped, the added cases become the removed ones, and the reverse.
     """
     diff = compare_suites(old, new)
     assert len(diff.added) + len(diff.changed) + diff.same == len(new)

@@ -27,7 +27,7 @@ PANEL = build_rule_panel(GraderSettings(), load_domain((INSURANCE,)))
 
 
 class Breaking:
-    """A grader that raises a given error, as after a bug or if a provider is unavailable."""
+    """A grader that raises a given error, like a grader with a bug or with an unavailable provider."""
 
     name = "breaking"
     version = "1"

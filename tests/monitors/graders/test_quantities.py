@@ -86,7 +86,7 @@ def test_the_gold_is_met(gold: str, reply: str):
     ],
 )
 def test_the_gold_is_not_met(gold: str, reply: str, kind: str):
-    """A reply does not pass if its figure is missing, retracted, or of another value, unit, subject or bound."""
+    """A reply does not pass if its figure is missing or retracted, or has another value, unit, subject or bound."""
     assert name_outcome(graded(WAITING, gold, reply)) == kind
 
 
@@ -178,7 +178,7 @@ def test_how_often():
     ],
 )
 def test_an_amount_for_another_period_is_another_amount(gold: str, reply: str, verdict: str):
-    """Amounts for different stated periods are different amounts. Nights count as days."""
+    """Amounts for different periods do not match. An amount per night and one per day have the same period."""
     assert name_outcome(graded("What does the annual plan cost?", gold, reply)) == verdict
 
 
@@ -259,7 +259,7 @@ def test_always_is_read_in_german():
     ],
 )
 def test_another_number_of_what_is_asked_is_wrong(question: str, gold: str, reply: str, verdict: str):
-    """If the gold is a number without a unit, its unit is that of the question.
+    """If the gold is a number without a unit, the unit is taken from the question.
 
     A reply with another number of this unit is wrong.
     """

@@ -1,6 +1,6 @@
-"""Tests that the path of an agent is compared with the shortest path.
+"""Tests of the comparison of an agent's path with the shortest path.
 
-The path is counted in hops if they are known, and otherwise in observed steps.
+The length of the path is the number of hops if it is known, and otherwise the number of observed steps.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The error rate of the factual grader on suites for many different trades.
+"""Tests of the error rate of the factual grader, on suites for many different trades.
 
 The suites were written without regard to the grader's rules. `suites.jsonl` has about thirty trades, eighteen kinds
-of difficulty, six languages. Some rows are still misjudged: the rates must not get worse. A row that shows a new
-kind of mistake goes to `trades.jsonl`.
+of difficulty and six languages. The grader still misjudges some rows, but its error rates must not get worse. Add a
+row that shows a new kind of mistake to `trades.jsonl`.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def test_no_row_is_misjudged(row: dict[str, Any]) -> None:
 
 
 def test_most_rows_are_decided() -> None:
-    """Most rows are decided. Otherwise, a grader that leaves every row open would make no mistake.
+    """Most rows are decided. Without this test, a grader that leaves every row open would seem to make no mistake.
 
     A row with ``"decided": false`` only shows that a correct answer does not fail.
     """
@@ -52,7 +52,7 @@ def test_most_rows_are_decided() -> None:
 
 
 def test_a_failure_names_both_figures() -> None:
-    """The reason of a failed grade contains both figures: that of the gold and that of the reply."""
+    """The reason of a failed grade contains the figure of the gold and the figure of the reply."""
     case = gold_case(turns=("What does a haircut for men cost?",), gold="€24")
     grade = GRADER.grade(case, exchange(case, "Women pay €24 for a haircut, men €19."))
     assert isinstance(grade, Judged)

@@ -84,7 +84,8 @@ TEXTS = st.sampled_from([FINE, MAIL, ERROR, NO, HINDI, "", "Hi", ASKED, f"{MAIL}
 def test_the_census_finds_what_the_graders_find(turns):
     """The census finds the same kinds of failure in a conversation as the graders.
 
-    The test compares only the kinds that the census checks.
+    The census applies rules to all conversations. The test compares only the kinds of failure that the census
+    checks.
     """
     conversation = talk(*turns)
     found = {kind.failure_kind for kind in PANEL.find_first_failure_of_each_kind(conversation).found} - {None}

@@ -1,4 +1,4 @@
-"""Tests of languages whose words Lookout cannot read. Such a reply passes only if it repeats the gold."""
+"""Tests of languages whose words Lookout cannot read. A reply in them passes only if it repeats the gold."""
 
 from __future__ import annotations
 

@@ -107,7 +107,10 @@ def test_of_too_few_answers_no_rate_is_given(snapshot):
 
 
 def test_answers_that_were_all_reviewed_count_in_full_beside_others_that_stand_for_many():
-    """Ten wrong answers from fully reviewed strata count as ten. Only answers from other strata are weighted up."""
+    """Ten wrong answers from fully reviewed strata count as ten.
+
+    Only answers from partly reviewed strata are weighted up, because each of them stands for several answers.
+    """
     (found,) = check_graders(said(False, False, 10, 1.0) + said(True, True, 20), [RULE])
     assert found.false_passes.rate.high == pytest.approx(0.278, abs=0.001)
     uneven = said(True, False, 2) + said(False, False, 8, 1.0)
@@ -117,10 +120,10 @@ def test_answers_that_were_all_reviewed_count_in_full_beside_others_that_stand_f
 
 
 def _population(run):
-    """Return a population of unequal strata: each answer by its id, and whether reviewers find it right.
+    """Return a known population of answers: the id of each answer, and whether reviewers find it right.
 
-    Each stratum has a severity, a verdict, a size and a number of answers that reviewers find wrong. Of the 148
-    wrong answers, 68 have a passing verdict.
+    Its strata are unequal. Each stratum has a severity, a verdict, a size and a number of answers that reviewers
+    find wrong. Of the 148 wrong answers, 68 have a passing verdict.
     """
     number, truth = 0, {}
     for severe, verdicts, size, wrong in (

@@ -1,4 +1,4 @@
-"""A batch in which the judge missed a known answer is void, and the alert blames the judge (fault row 49)."""
+"""A batch is void if the judge grades a known answer (canary) wrong. The alert blames the judge (fault row 49)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_our_own_steering_is_steering_to_the_precheck_and_never_reaches_a_right_
 def test_every_case_of_the_demo_gives_both_and_the_plain_graders_agree_where_they_can_read():
     """Each demo case gives a right and a wrong canary, and the rule-based grader never contradicts them.
 
-    The grader is a second opinion without a model. It must decide more canaries than half the number of cases.
+    The grader checks the canaries without a model. It must decide more canaries than half the number of cases.
     """
     suite = load_suite(Path(__file__).parents[3] / "deployments" / "demo" / "suraksha.jsonl")
     grader, judged = FactualGrader(GraderSettings(), load_domain((INSURANCE,))), 0
@@ -185,7 +185,7 @@ VARIED = [
 
 
 def judged(canary, **judge):
-    """Return, as a `Finding`, whether the rule-based judge of the local servers finds the canary's answer right."""
+    """Return the verdict of the local servers' rule-based judge on the canary's answer, as a `Finding`."""
     case = Case(
         "\n\n".join(canary.case.turns),
         (canary.case.gold, *canary.case.alternatives),

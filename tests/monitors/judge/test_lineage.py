@@ -1,6 +1,6 @@
-"""Test that a changed judge is compared with the previous judge only after both graded the anchors.
+"""Test that a changed judge is compared with the previous judge only after both graded the anchors (fault row 50).
 
-This is fault row 50. Anchors are stored answers that no deploy changes.
+Anchors are stored answers that no deploy changes.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ FACTS = {
 
 
 def mutant_text(gold: str, operator: MutationOperator, **changes) -> str:
-    """Return the reply of the mutant that ``operator`` makes from ``gold``, without its source.
+    """Return the reply that ``operator`` makes from ``gold``, without the source in the reply.
 
     Return an empty string if the operator makes no mutant.
     """
@@ -217,7 +217,7 @@ def test_operators_without_anything_to_change_give_nothing():
 def test_each_piece_of_personal_data_is_one_that_counts(text):
     """Each built-in piece of personal data is a finding of at least medium strength.
 
-    A grader may rightly pass a mutant whose personal data is only a weak finding.
+    With a weak finding, a grader could rightly pass the mutant.
     """
     assert any(disclosure.strength >= 2 for disclosure in find_disclosures(text))
 

@@ -37,7 +37,7 @@ async def test_the_answer_is_whole_and_without_its_steps(
 async def test_a_box_that_stays_enabled_says_nothing_about_the_end(
     gradio_blocks: str, driver_for: MakeDriver
 ) -> None:
-    """If the message box stays enabled, only the open request shows that the answer has not ended but pauses."""
+    """If the message box stays enabled during a pause, only the open request shows that more text will come."""
     async with driver_for(gradio_blocks) as driver:
         answer = await driver.ask(("first", "pause 3 second"))
     assert (answer.earlier, answer.visible_text) == ((whole("first"),), whole("pause 3 second"))

@@ -19,7 +19,10 @@ SETTINGS = ProbeSettings(outage_patience_s=30)
 
 
 class Restarting(ThreadedServer):
-    """A server that returns the given statuses in order and then repeats the last one. It also states a commit."""
+    """A server whose page returns the given statuses in order and then repeats the last one.
+
+    Its address ``/version`` states a commit.
+    """
 
     def __init__(self, *statuses: int, commits: tuple[str, ...] = ("abcdef1",)) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """Test that a page of the app cannot reach Lookout's internal network.
 
-A page counts as the app's own only at the app's address.
+Only a page at the app's own address counts as a page of the app.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDri
 
 @pytest.mark.whole_only
 async def test_allowed_addresses_are_open(inside: Inside, driver_for: MakeDriver) -> None:
-    """If the internal service is allowed, a page reaches it. So the other tests can detect a page that reaches it.
+    """If the internal service is allowed, a page reaches it. So the other tests would detect such a page.
 
-    Only WebRTC, WebTransport and a service worker can fail to reach it.
+    WebRTC, WebTransport and a service worker are the only ways that may fail here.
     """
     with hostile(asking_in_every_way(), inside) as address:
         own = f"http://127.0.0.1:{inside.server_port}"

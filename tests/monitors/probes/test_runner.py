@@ -161,9 +161,9 @@ async def test_an_app_that_does_not_come_back_opens_the_circuit_at_once() -> Non
 
 
 async def test_an_outage_is_no_try_of_the_question_it_hits() -> None:
-    """If the app is unreachable when a question is retried, this retry does not count, and another retry follows.
+    """If the app is unreachable when a question is retried, the question gets another retry.
 
-    In this test, the app goes down during the first answer and recovers after the retry.
+    In this test, the app goes down during the first answer and recovers after the first retry.
     """
     replies: list[str | Exception] = [AnswerIncomplete("broke off"), Unreachable("refused"), "fine"]
 

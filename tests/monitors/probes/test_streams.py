@@ -1,4 +1,4 @@
-"""Test that an answer that pauses is not cut, not mixed up, and not read before its own response has ended."""
+"""Test answers with pauses: no answer is cut, mixed with another one, or read before its own response has ended."""
 
 from __future__ import annotations
 

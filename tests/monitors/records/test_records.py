@@ -30,7 +30,7 @@ def all_records() -> list[type[Record]]:
 
 
 def root_records() -> list[type[Record]]:
-    """Return the record classes that no other record contains. With the records in them, they cover all records."""
+    """Return the record classes that no other record contains. With the records in them, these are all records."""
     kinds = all_records()
     held = {
         kind for holder in kinds for info in holder.model_fields.values() for kind in _types_in(info.annotation)

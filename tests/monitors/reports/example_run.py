@@ -205,7 +205,7 @@ def _counts(case: CaseResult) -> bool:
 
 
 def scores_of(cases: Sequence[CaseResult]) -> Scores:
-    """Return the unweighted (flat) and the weighted score over the cases that count."""
+    """Return the unweighted (flat) and the weighted score over the cases that count for the score."""
     counted = [case.assessment for case in cases if _counts(case)]
     tallies = [
         SeverityTally(

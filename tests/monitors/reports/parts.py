@@ -99,7 +99,7 @@ def case_result(
     *grades: Grade,
     **changes: Any,
 ) -> CaseResult:
-    """Return a case with its assessment; the default failure kinds are those of its failed grades."""
+    """Return a case with its assessment. By default, its failure kinds are those of its failed grades."""
     kinds = tuple(dict.fromkeys(g.failure_kind for g in grades if isinstance(g, Judged) and g.failure_kind))
     fields: dict[str, Any] = {
         "failure_kinds": kinds if outcome is CaseOutcome.FAILED else (),

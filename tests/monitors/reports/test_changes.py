@@ -50,7 +50,7 @@ MISSING = WhatChanged(missing="no earlier PASS is recorded")
     ids=["none", "no earlier PASS", "nothing", "one", "two", "two in one line", "both sides"],
 )
 def test_a_message_has_at_most_so_many_lines_and_counts_the_rest(what, most, lines, snapshot):
-    """A message lists the changes in at most ``most`` lines and counts the omitted changes.
+    """A message lists at most ``most`` lines of changes and counts the others.
 
     If both the app and Lookout changed, the first line states one change of the app and one of Lookout.
     """
@@ -61,7 +61,7 @@ def test_a_message_has_at_most_so_many_lines_and_counts_the_rest(what, most, lin
 
 @pytest.mark.parametrize("what", [MISSING, found(), found(DEPLOY), found(OURS, DEPLOY, SLOWER)])
 def test_each_report_says_it(tmp_path, what):
-    """Each report contains the section about changes, even without an earlier PASS or without a recorded change."""
+    """Each report has a section about changes, even if there is no earlier PASS or no change was recorded."""
     run = example_run(correct=3)
     report = run.report.model_copy(update={"what_changed": what})
     paths = write_reports(tmp_path, report, run.cases, redact=redact)

@@ -57,7 +57,7 @@ async def opened(
 
 
 def asked_elsewhere(url: str, path: Path) -> list[str]:
-    """Return a list with the request to ``url``, or an empty list if the request is allowed.
+    """Return the request to ``url`` in a list, or an empty list if the page may send this request.
 
     The page at ``path`` may request only itself and its embedded pictures.
     """

@@ -34,7 +34,7 @@ WAYS = (hide_digits, redact, str.swapcase, lambda _: "", lambda text: f"> {text}
 
 @given(WORDS)
 def test_masks_alone_say_what_the_redaction_says(text):
-    """For each redaction function, a text is the same whether it is masked or redacted."""
+    """Applying the masks that are found for a redaction function gives the text that the function returns."""
     for way in WAYS:
         assert apply_masks(text, find_masks(text, (), way)) == way(text) == redact_case_text(text, (), way)
 

@@ -40,7 +40,7 @@ def test_a_run_without_mutants_says_nothing():
 
 
 def test_caught_open_and_passed_mutants_are_separated(snapshot):
-    """Caught, open and passed mutants are counted separately. A mutant that only a judge can decide is open."""
+    """Caught, open and passed mutants are counted separately. Mutants that only a judge can decide are open."""
     view = build_mutation_view(report_with(BITE))
     assert view is not None
     assert view.sentence == snapshot

@@ -42,9 +42,9 @@ def test_a_run_without_cases_is_written_too(tmp_path):
 
 
 def test_a_folder_that_cannot_be_is_named(tmp_path):
-    """If a file is in the place of the report folder, the error names the path, as on a read-only disk.
+    """If a file is in the place of the report folder, the error names the path.
 
-    The test uses a file, because root can write to read-only folders.
+    The file stands for a read-only disk, which the test cannot use because root can write to read-only folders.
     """
     (tmp_path / "taken").write_text("x")
     run = example_run(correct=0)

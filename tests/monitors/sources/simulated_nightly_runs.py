@@ -95,10 +95,7 @@ class Design(NamedTuple):
 
     @property
     def rates(self) -> Mapping[str, ExpectedRate]:
-        """Return the expected rate of each stratum.
-
-        It is the planted rate, and counts as if it came from a hundred conversations.
-        """
+        """Return the expected rate of each stratum: the planted rate, as if 100 conversations had shown it."""
         return _rates_of(self.facts.settings.model_dump_json(), tuple(self.planted.items()))
 
 

@@ -47,8 +47,9 @@ class Fresh(NamedTuple):
 def fresh(conversations: Iterable[Conversation], known: AbstractSet[Identifier]) -> Fresh:
     """Return each conversation whose id is not in ``known`` once, however often it occurs and in any order.
 
-    If several contents have one id, the latest one counts. If even their questions differ, a notice reports this. A
-    conversation in ``known`` was taken by an earlier nightly run and is not taken again, even if it changed.
+    If several contents have one id, the latest one counts. If even the questions of these contents differ, a notice
+    reports this. A conversation in ``known`` was taken by an earlier nightly run and is not taken again, even if it
+    changed.
     """
     intake, taken, counts = Intake(known), dict[Identifier, Conversation](), dict.fromkeys(IntakeDecision, 0)
     for conversation in conversations:

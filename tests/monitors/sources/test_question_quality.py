@@ -1,4 +1,4 @@
-"""Test the rate of question quality: it counts the ratings of clarifying questions.
+"""Test the rate of question quality, which is computed from the ratings of clarifying questions.
 
 Without any rating, nothing is reported.
 """

@@ -222,8 +222,8 @@ def test_equal_probabilities_give_the_plain_counts():
 def test_an_answer_that_was_likelier_to_be_asked_counts_less():
     """An answer with a higher sampling probability has a lower weight.
 
-    Ten of a hundred passes and all five failures were sampled. The five failures count as five, the ten passes as a
-    hundred.
+    In this test, ten of a hundred passes and all five failures were sampled. The five failures count as five, the
+    ten passes as a hundred.
     """
     pairs = [(True, True, 0.1)] * 10 + [(False, False, 1.0)] * 5
     found = compute_effective_counts(pairs)

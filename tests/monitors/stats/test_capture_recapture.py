@@ -93,9 +93,10 @@ def test_two_detectors_that_agree_on_all_have_found_all():
 
 
 def test_chapman_is_without_bias_where_both_find_at_least_as_many_as_there_are():
-    """Chapman's estimate is unbiased if the two detectors' counts together are at least the true total.
+    """If the two detectors' counts add up to at least the true total, Chapman's estimate is unbiased.
 
-    The mean over every possible overlap, weighted by the hypergeometric distribution, is the true total.
+    The mean of the estimate over every possible overlap, weighted by the hypergeometric distribution, is then the
+    true total.
     """
     there, first, second = 18, 10, 9
     total = sum(
@@ -302,10 +303,10 @@ def test_equal_sampling_probabilities_leave_the_plain_counts():
 
 
 def test_unlikely_samples_weigh_more():
-    """Bad replies from a stratum with a low sampling probability count more in the estimate.
+    """Bad replies from a stratum with a low sampling probability have a higher weight in the estimate.
 
-    The guard missed the replies of this stratum. So the estimate of all bad replies is higher than one from the
-    plain counts.
+    In this test, the guard missed the replies of this stratum. The estimate of all bad replies is therefore higher
+    than one from the plain counts.
     """
     common = seen(10, 0, 1.0).found + seen(0, 20, 0.1).found
     exact = Interval(value=30, low=30, high=30)
@@ -369,9 +370,9 @@ def test_planted_truths_are_covered_at_least_93_times_in_100(wrong, right):
 
 
 def test_intervals_of_planted_truths_are_of_use():
-    """In simulations with known counts and many reviews, the intervals are narrow.
+    """In simulations with known counts and many reviews, the intervals are narrow and the estimates near the truth.
 
-    The estimates are near the truth. An interval from zero to everything would also contain the truth.
+    Coverage alone would prove little: an interval from zero to everything also contains the truth.
     """
     rng = random.Random(4)
     spans = [Planted(rng, wrong=200, right=1500) for _ in range(100)]

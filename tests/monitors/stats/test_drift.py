@@ -51,7 +51,7 @@ counts = st.lists(
 @settings(max_examples=scale_examples(60), deadline=None)
 @given(counts, st.integers(1, 30))
 def test_the_evidence_is_that_of_a_second_implementation(stream, window):
-    """The evidence for drift after each night equals that of a second implementation.
+    """The evidence for drift after each night equals the evidence that a second implementation computes.
 
     Nights without graded answers are skipped, and nights before the window are summed.
     """

@@ -51,7 +51,7 @@ def test_clusters_of_one_size_have_the_t_interval_of_their_averages():
 def test_clusters_of_other_sizes_by_hand():
     """For clusters of different sizes, the standard error equals the one that was calculated by hand.
 
-    Without the first cluster the average is 2, without the second 5, and with both 3.
+    The average is 3 over both clusters, 2 without the first cluster, and 5 without the second.
     """
     found = mean_of([5, 5, 2, 2, 2, 2], "aabbbb")
     assert found.value == 3

@@ -1,4 +1,4 @@
-"""Test the share of flips and the estimate of noise, by hand and on seeded suites with known noise.
+"""Test the share of flips and the estimate of noise, against calculations by hand and suites with known noise.
 
 A flip is a pair of answers to one question with different grades.
 """
@@ -38,7 +38,7 @@ def test_pairs_of_one_case_know_less_than_as_many_cases():
 def test_without_a_flip_cases_count_and_not_pairs():
     """If no pair flips, the interval depends on the number of cases, not on the number of pairs.
 
-    A hundred pairs of one case say as little about other cases as one pair.
+    The reason is that a hundred pairs of one case say as little about other cases as one pair.
     """
     assert compute_flip_share([("a", False)] * 100) == (0, 100, 1, *compute_wilson_interval(0, 1))
     assert compute_flip_share([]) == (0, 0, 0, 0.0, 1.0)

@@ -128,9 +128,9 @@ def test_one_stratum_has_its_exact_limits(sizes, failures):
 
 
 def test_strata_sampled_alike_count_like_one_sample():
-    """If all strata have the same weight and a very small sampled share, they count like one sample.
+    """If all strata have the same weight and only a very small share is sampled, the strata count like one sample.
 
-    The limits are then those of Clopper and Pearson for one sample.
+    The limits are then the limits of Clopper and Pearson for one sample.
     """
     alike = compute_failure_rate_interval(
         graded_strata((1_000_000, 50, 1), (1_000_000, 50, 0), (2_000_000, 100, 2))
@@ -217,9 +217,9 @@ def test_a_simple_sample_is_corrected_as_any_judged_answers_are():
 
 @given(nights(with_ungraded=False))
 def test_a_judge_that_errs_is_never_believed_more_than_one_that_does_not(strata):
-    """If a judge that makes errors graded every conversation, the interval still has a width.
+    """Even if a judge that makes errors graded every conversation, the interval has a width.
 
-    The grades contain the errors of the judge.
+    The reason is that the grades contain the errors of the judge.
     """
     whole = graded_strata(*((one.conversations, one.conversations, one.failures) for one in strata))
     assume(sum(one.graded for one in whole) >= 10)

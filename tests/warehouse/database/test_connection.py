@@ -110,7 +110,7 @@ def test_readers_who_follow_each_other_do_not_bar_a_writer(tmp_path):
     let_in: list[float] = []
 
     def sleep(seconds: float) -> None:
-        """Advance the clock, and let another process try to read in every pause of the writer."""
+        """Advance the clock. In each pause of the writer, let another process try to read."""
         time.sleep(seconds)
         try:
             with acquire_lock(file, Deadline(FakeTime().patience(), 0), exclusive=False):

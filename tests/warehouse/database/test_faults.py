@@ -81,9 +81,9 @@ def test_f77_checkpoint_aborted(tmp_path, step):
 
 
 def leave_log_behind(store: Store) -> Path:
-    """Load what is pending in a process that is killed before it closes the file.
+    """Load pending rows in a process that is killed before it closes the file.
 
-    The loaded rows are then only in the file's log.
+    The loaded rows are then only in the file's write-ahead log, and not in the file itself.
     """
     child = os.fork()
     if child == 0:
@@ -186,9 +186,9 @@ sys.stdin.readline()
 
 @pytest.mark.parametrize("kind", ["reader", "writer"])
 def test_f79_file_held_by_a_stranger(tmp_path, kind):
-    """If another process holds the file open, the wait is limited, and the run continues without loading.
+    """If another process holds the file open, the wait for it is limited, and the run continues without loading.
 
-    When the process ends, everything is loaded.
+    When that process ends, everything is loaded.
     """
     store = store_in(tmp_path)
     store.load_pending(1)

@@ -71,7 +71,7 @@ def test_bringing_up_twice_does_nothing(tmp_path):
 def test_a_new_file_appears_whole_or_not_at_all(tmp_path):
     """A new warehouse file appears completely or not at all.
 
-    It replaces the remains of a process that was killed while it created the file.
+    If a process was killed while it created the file, the next process replaces what remained.
     """
     (tmp_path / "warehouse.duckdb.new").write_bytes(b"half a file")
     (tmp_path / "warehouse.duckdb.new.wal").write_bytes(b"half a log")

@@ -29,7 +29,7 @@ from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
 CASES = 40
 TOO_SMALL_BYTES = 1_300_000
-"""A file size limit in bytes, between the size of the new file's log (0.3 MB) and that of the new file (3 MB)."""
+"""A limit of the file size in bytes: enough for the new file's log (0.3 MB), too small for the new file (3 MB)."""
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +217,7 @@ def test_a_segment_brought_back_makes_the_rebuild_whole(data):
 
 
 def test_lost_lines_of_an_unreadable_old_file_are_counted(data):
-    """If the old file is unreadable, a rebuild finds only the number of lost rows, from the ledger."""
+    """If the old file is unreadable, a rebuild cannot name the lost rows. It takes their number from the ledger."""
     name = segment_names(data)[7]
     (data / "journal" / "run-1" / name).unlink()
     (data / "warehouse.duckdb").write_bytes(b"not a database")
@@ -229,9 +229,9 @@ def test_lost_lines_of_an_unreadable_old_file_are_counted(data):
 
 
 def test_a_row_that_a_lost_segment_had_replaced_stays_replaced(tmp_path):
-    """If the segment of a case's second answer is lost, a rebuild copies that answer from the old file.
+    """If the segment with a case's second answer is lost, a rebuild copies this answer from the old file.
 
-    The first answer's segment still exists, but its answer is not used.
+    The segment with the first answer still exists, but the first answer does not replace the second one.
     """
     data = tmp_path / "data"
     store = open_store_in(data)

@@ -38,10 +38,7 @@ TABLES = ("results", "assessments", "conversations", "incident_history", "alerts
 
 @pytest.fixture
 def store(tmp_path) -> Store:
-    """Return a store with a night of traffic.
-
-    It has conversations of two users, and the decisions about the first user's conversations.
-    """
+    """Return a store with a night of traffic: conversations of two users, and decisions about the first user's."""
     store = store_in(tmp_path)
     answers = [talk("talk-1:1", text=WANTED), talk("talk-1:2", text=WANTED), talk("talk-10:1", text=OTHER)]
     rows = [ResultRow(row=answer) for answer in answers]
@@ -102,7 +99,7 @@ def test_again_or_for_an_unknown_id_nothing_changes(store):
 def test_the_others_still_age(store):
     """After one conversation was removed, other conversations are still deleted when their retention ends.
 
-    The other conversations are then in a new archive, because the removal replaced the old one.
+    The removal replaces the archive, so these conversations are then in a new archive.
     """
     remove(store)
     assert remove_personal_data(store, before=LATER, key=KEY, wait_s=1).archives > 0

@@ -1,6 +1,6 @@
 """Test the copy of the warehouse that the site reads.
 
-The copy blocks no process, no process blocks the copy, and it is never partial.
+The copy blocks no process, no process blocks the copy, and the copy is always complete.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ FAULTS = st.sampled_from(["leak", "slow"])
 
 
 STEPS_TAKEN: Counter[str] = Counter()
-"""How often each rule was executed, for the figures of the soak test."""
+"""How often each rule of the state machine was executed. The soak test reports these numbers."""
 
 
 def step(**strategies: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

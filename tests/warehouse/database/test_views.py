@@ -165,7 +165,7 @@ def test_metrics_stand_beside_their_targets_newest_first(store):
 
 
 def test_only_what_the_app_did_differently_is_flaky(store):
-    """A case is flaky only if the app answered it differently: right once, and wrong once.
+    """A case is flaky only if one of the app's answers was right and another one wrong.
 
     The case ``ours`` has one answer and one fault of the monitor, so it is not flaky. The case ``steady`` was asked
     four times with the same result.

@@ -88,7 +88,7 @@ def put(value: Any, at: tuple[str | int, ...], text: str) -> Any:
 
 
 def poisoned(row: Any, text: str) -> tuple[Any, int]:
-    """Return ``row`` with ``text`` in every field that accepts any text, and the number of these fields."""
+    """Return ``row`` with ``text`` in every field that accepts any text. Also return the number of these fields."""
     value, fields = json.loads(row.model_dump_json()), 0
     for at in leaves(value):
         changed = put(value, at, text)

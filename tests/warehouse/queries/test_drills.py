@@ -36,9 +36,9 @@ def test_the_newest_drill_is_read_back_as_it_was_written(tmp_path):
 
 @pytest.mark.parametrize("order", list(permutations(range(2))))
 def test_a_drill_that_stored_itself_on_its_way_is_replaced_by_its_end(tmp_path, order):
-    """A drill is stored while it runs and again at its end. In any order of loading, the record of its end counts.
+    """A drill is stored while it runs and again at its end. Only the record of its end counts.
 
-    This record contains the failed station with the reason and what to do.
+    This is true in any order of loading. The record contains the failed station with the reason and what to do.
     """
     store = store_in(tmp_path)
     for one in (drill(finished=False), FAILED):

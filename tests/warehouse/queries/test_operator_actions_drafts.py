@@ -1,4 +1,4 @@
-"""Test that a draft waits until a person decides about it once, and that an answer is read with its grade."""
+"""Test that a person decides about a draft only once, and that an answer is read together with its grade."""
 
 from __future__ import annotations
 

@@ -116,9 +116,9 @@ def test_a_message_is_one_worker_s_to_send_until_its_lease_ends(tmp_path):
 
 
 def test_a_message_claimed_before_says_so(tmp_path):
-    """If the lease of a claimed message ends, the next claim marks the message as tried.
+    """If the lease of a claimed message has ended, the next claim marks the message as tried.
 
-    The mark makes the next sender check first whether the message was delivered without a receipt.
+    The next sender then checks first whether the message was delivered without a receipt.
     """
     clock = SteppingClock()
     store = store_in(tmp_path, clock=clock)

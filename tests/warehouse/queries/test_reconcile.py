@@ -246,9 +246,9 @@ def test_nights_without_a_judge_tell_nothing(store):
 
 
 def test_a_reply_that_was_held_back_was_not_served(store):
-    """If the stored reply is the one that the guard blocked, the user did not see it.
+    """If the guard blocked the stored reply, the user did not see this reply.
 
-    The guard and the judge found this reply, but it does not count as a bad reply that was served.
+    The reply is counted as found by the guard and the judge, but not as a bad reply that was served.
     """
     keep(store, *talk("a", Finding.NO, asked=" is CATARACT  covered?", replied=BLOCKED), entry(1, 1.5), night())
     found = counted(store)

@@ -99,9 +99,9 @@ def test_different_items_do_not_count(tmp_path, changes):
 
 
 def test_pairs_across_a_deploy_are_void_and_counted_as_such(tmp_path):
-    """If a deploy happened during a session, the pairs are not used, and the session is counted as void.
+    """If a deploy happened during a session, its pairs are not used, and the session is counted as void.
 
-    The case can then be repeated again at once.
+    The same case can then be repeated again at once.
     """
     store = store_with(tmp_path, RepeatabilityRow(row=session(void="a deploy came in between")))
     found = load_recorded_repeats(store, SCOPE)
@@ -132,7 +132,7 @@ def test_runs_on_one_commit_are_repeats_for_free(tmp_path):
 
 
 def test_a_session_of_another_form_is_named(tmp_path):
-    """If the record of a session is unreadable, the error names the view in which its pairs can still be read."""
+    """If the record of a session is unreadable, the error names the view that still contains its pairs."""
     store = store_with(tmp_path, RepeatabilityRow(row=session()))
     with store.database.open_for_writing(1) as connection:
         connection.execute("update repeatability_runs set record = json_merge_patch(record, '{\"sampled\": -1}')")

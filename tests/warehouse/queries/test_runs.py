@@ -1,7 +1,7 @@
 """Test that the baseline is the last accepted run that can be compared.
 
-If no accepted run can be compared, the baseline is the last accepted run. The gate can then explain why it compares
-nothing.
+If no accepted run can be compared, the baseline is the last accepted run, so that the gate can state why it
+compares nothing.
 """
 
 from __future__ import annotations

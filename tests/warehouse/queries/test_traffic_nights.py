@@ -1,6 +1,7 @@
 """Test the storage of live traffic.
 
-Each conversation is stored once, with texts only if it was sampled. The last report of each night counts.
+Each conversation is stored once, and its texts only if it was sampled. If a night has several reports, the last one
+counts.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class PairCounts(Record):
 
 
 class FlippedAnswer(Record):
-    """A case with different outcomes in the two runs, with both answers and the reasons.
+    """A case whose outcome differs between the two runs, with both answers and the reasons for both outcomes.
 
     A missing answer is ``None``.
     """

@@ -13,7 +13,7 @@ from warehouse.database.store import Store
 class LogEntryShown(Record):
     """An entry of a hallucination log, with the state of its incident.
 
-    A value is ``None`` if the log does not contain it.
+    A field is ``None`` if the log has no value for it.
     """
 
     target: str

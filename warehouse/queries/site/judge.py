@@ -91,7 +91,7 @@ def _parse_judging(written: object) -> Judging | None:
 
 
 def count_judge_verdicts(store: Store, target: str | None) -> tuple[JudgeCounts, ...]:
-    """Count the verdicts of each judge in the newest runs and nightly runs, and compare them with the rules."""
+    """Count each judge's verdicts in the newest runs and nightly runs. Compare them with the rules' verdicts."""
     table = store.query(
         f"{_RUNS} select r.target, g.grader, g.version, g.judge_model, g.judge_prompt_sha256,"
         " g.rubric_version, g.aspect, count(*) filter (where g.passed), count(*),"

@@ -19,7 +19,8 @@ DEFAULT_POINTS = 30
 class RunPoint(RunHead):
     """A finished run's scores in a trend.
 
-    ``effective_cases`` is Kish's effective sample size for severity weights.
+    ``effective_cases`` is Kish's effective sample size: the number of equally weighted cases that are as
+    informative.
     """
 
     asked: int
@@ -118,7 +119,7 @@ def list_last_log_entries(store: Store, since: datetime) -> tuple[LastEntry, ...
 
 
 class UnsentAlerts(Record):
-    """The numbers of messages that are unsent, that are unsent and have severity 3, and that Slack refused.
+    """The numbers of unsent messages, of unsent messages of severity 3, and of messages that Slack refused.
 
     ``oldest_at`` is the time of the oldest unsent message.
     """

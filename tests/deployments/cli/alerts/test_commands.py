@@ -183,7 +183,7 @@ def test_a_silence_without_an_end_or_a_matcher_is_refused(place):
 
 
 def test_a_recurring_silence_mutes_within_its_periods(place):
-    """A recurring silence keeps its local hours in the week in which the clocks change in Berlin."""
+    """A recurring silence in Berlin keeps its local hours in the week in which the clocks change there."""
     place.clock.at = datetime(2027, 3, 22, 12, tzinfo=UTC)
     words = ("--target", "demo", "--every", "every Sunday 02:00–04:00", "--zone", "Europe/Berlin")
     with time_machine.travel(place.clock.at):

@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def waiting(folder: Path) -> None:
-    """Write a journal segment that is not yet loaded into the warehouse."""
+    """Write a segment into the journal without loading it into the warehouse."""
     open_store_in(folder / "data").journal.append([RunRow(row=run_report("run-1"))], run_id="run-1")
 
 

@@ -69,9 +69,10 @@ def test_a_source_that_has_all_it_needs_is_named(around):
 
 
 def test_a_night_whose_suite_is_not_there_is_broken_and_names_it(around, tmp_path):
-    """A suite file that does not exist is an error. The target is not treated as a target without a suite.
+    """If a target's suite file does not exist, the check is an error that names the file.
 
-    A nightly run needs the suite: the gold grades replies to questions of the suite in live traffic.
+    The target is not treated as one without a suite. A nightly run needs the suite: its golds grade replies in live
+    traffic to questions of the suite.
     """
     (tmp_path / "s.jsonl").unlink()
     (check,) = check_traffic_settings(

@@ -1,4 +1,4 @@
-"""The doctor shows three conversations as a nightly run reads them, and each unreadable value."""
+"""The doctor shows how a nightly run reads three conversations, and each value that cannot be read."""
 
 from __future__ import annotations
 

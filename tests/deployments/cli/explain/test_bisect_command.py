@@ -44,7 +44,7 @@ def listed(folder: Path, builds: list[DemoBuild]) -> str:
 
 @pytest.mark.whole_only
 def test_the_first_bad_of_eight_builds_is_found_on_their_pages_and_asked_again_nothing(tmp_path):
-    """In a real browser, at most ten questions suffice to find the first of eight builds with a planted fault.
+    """The first of eight builds with a planted fault is found in a real browser, with at most ten questions.
 
     If the command is run again, it sends no question.
     """
@@ -71,7 +71,7 @@ def test_the_first_bad_of_eight_builds_is_found_on_their_pages_and_asked_again_n
 
 
 class BuildsByPath(ThreadedServer):
-    """A server with one build at each path ``/COMMIT``. For other commits, it answers that it has no build."""
+    """A server with one build at each path ``/COMMIT``. For a commit without a build, the response says so."""
 
     def __init__(self, builds: list[DemoBuild]) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ def test_builds_that_nobody_can_reach_name_nothing(tmp_path, snapshot):
 
 
 def test_a_build_that_serves_another_commit_is_skipped(tmp_path):
-    """A build is skipped if it reports another commit than the one that is listed for its address."""
+    """A build is skipped if it reports another commit than the list of builds states for its address."""
     with demo_builds(COMMITS[:3], first_bad=2) as builds:
         written_target(tmp_path, builds[-1].url, driver="json")
         path = listed(tmp_path, builds)

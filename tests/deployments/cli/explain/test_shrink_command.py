@@ -40,7 +40,7 @@ def faulty():
 
 @pytest.mark.whole_only
 def test_on_a_real_page_the_smallest_question_becomes_a_draft_and_a_command(tmp_path, faulty):
-    """On a real page, the shortest question that still gets the wrong amount becomes a draft.
+    """On a real page, the shortest question whose reply still has the wrong amount becomes a draft.
 
     The printed command reproduces the failure, and `lookout gold grow` lists the draft.
     """
@@ -105,7 +105,7 @@ def test_an_application_that_is_away_is_said_to_be_away(tmp_path, snapshot):
 
 
 def test_another_wrong_fact_is_not_the_same_failure(tmp_path):
-    """A shorter question that gets a different wrong figure does not count as the same failure."""
+    """If the reply to a shorter question has a different wrong figure, this does not count as the same failure."""
     with Chat() as chat:
         watched(tmp_path, chat)
         whole = "What is the waiting period of plan 0?"

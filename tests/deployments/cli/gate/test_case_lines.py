@@ -1,4 +1,4 @@
-"""Tests of the line number of a case in its suite file. Lines are counted as editors and GitHub count them."""
+"""Tests of the line number of a case in its suite file. It is the number that editors and GitHub show."""
 
 from __future__ import annotations
 

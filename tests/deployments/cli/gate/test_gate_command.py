@@ -34,7 +34,7 @@ def github():
 def in_actions(folder, github, token=WORKFLOW_TOKEN, *, pull=True):
     """Return the variables of a GitHub Actions job, as the runner sets them.
 
-    If ``pull`` is true, the job belongs to the pull request. Otherwise, it belongs to a push to main.
+    If ``pull`` is true, the job belongs to a pull request. Otherwise, it belongs to a push to main.
     """
     if pull:
         return job_variables(folder, github, token=token)
@@ -59,8 +59,8 @@ def commands(stderr):
 def test_a_pull_request_that_breaks_something_fails_everywhere_it_is_read(tmp_path, lookout, github):
     """If a pull request breaks one case, every output of the gate reports the failure.
 
-    The outputs are the comment, commit status, job summary, annotation, JUnit file and exit code. The base branch
-    passes first, and a fix of the pull request passes last.
+    The outputs are the comment, commit status, job summary, annotation, JUnit file and exit code. Before, the base
+    branch passes. At the end, a fix in the pull request passes too.
     """
     with Chat(*[RIGHT] * 4, RIGHT, WRONG, RIGHT, RIGHT) as chat:
         watched(tmp_path, chat)
@@ -176,9 +176,9 @@ def write_results(folder, run_id, *, failing):
 
 
 def test_results_are_evaluated_again_beside_a_baseline_that_is_a_file(tmp_path, snapshot):
-    """Stored results are evaluated again with a baseline from a file.
+    """Stored results are evaluated again with a baseline from a file, without sending a question.
 
-    A pull request's job needs only the artifact that the base branch stored. No question is asked.
+    So a pull request's job needs only the artifact that the job of the base branch stored.
     """
     base = write_results(tmp_path, "run-base", failing=())
     broken = write_results(tmp_path, "run-broken", failing=(0,))
@@ -239,7 +239,8 @@ def test_a_usage_error_comes_before_anything_is_asked(tmp_path, arguments, varia
 def test_verify_stops_before_production_in_ci_too(tmp_path):
     """In CI, `lookout verify` refuses to run against production before it sends a question.
 
-    With a reason for ``--allow-production``, the run continues. In this test, the application is then unreachable.
+    If ``--allow-production`` gives a reason, the run continues. In this test, it then finds the application
+    unreachable.
     """
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1)

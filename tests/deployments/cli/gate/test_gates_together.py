@@ -67,7 +67,7 @@ def test_a_matrix_over_suites_has_one_of_each_and_a_name_of_your_own_is_taken(tm
 def test_of_two_gates_on_one_commit_the_newer_one_s_verdict_stays(
     tmp_path, lookout, prefect_environment, github, is_pull
 ):
-    """If two gates run on one commit, its status and comment are those of the newer gate.
+    """If two gates run on one commit, the commit has the status and the comment of the newer gate.
 
     In this test, the older gate ends last, with PASS.
     """

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.prefect
 
 WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 ASKED_BEFORE = 2
-"""Number of answers before the gate is stopped. The third answer is in progress at that time."""
+"""The number of answers that the gate gets before it is stopped. The third answer is then in progress."""
 
 
 @pytest.fixture

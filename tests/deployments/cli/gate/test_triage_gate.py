@@ -29,7 +29,7 @@ MARKS = {
     4: "One detail is open.",
     5: "Verified by a failing test.",
 }
-"""The text of a report for each rating. A report with this text gets this rating from the judge."""
+"""For each rating, the text of a report to which the judge gives this rating."""
 CONFIG = """
 data_folder = "data"
 [targets.agent]
@@ -153,7 +153,7 @@ def decisive(run: RunReport) -> list[ReasonKind]:
 
 @pytest.mark.whole_only
 def test_4_1_passes_and_a_drop_of_0_31_against_what_was_accepted_fails(gate, tmp_path, snapshot):
-    """A mean rating of 4.10 passes a minimum of 4.0, but fails against an accepted run with a mean of 4.42.
+    """A mean rating of 4.10 passes a minimum of 4.0, but fails if the accepted run has a mean of 4.42.
 
     The runs have the same 48 reports of 12 repositories. In the second run, 15 of the ratings are lower by one.
     """
@@ -213,9 +213,10 @@ def test_the_average_of_twenty_issues_decides_and_shows_beside_it_what_they_prov
 
 @pytest.mark.whole_only
 def test_people_rate_reports_too(gate, tmp_path):
-    """People rate each report before they see the judge's rating. The figures show the average difference to it.
+    """People rate each report before they see the judge's rating.
 
-    In this test, every human rating is one lower than the judge's.
+    The figures show the average difference between both ratings. In this test, every human rating is one lower than
+    the judge's.
     """
     code, run = gate([5, 4, 4, 5, 4, 4, 4, 5, 4, 4])
     assert (code, len(run.rubric.ratings)) == (0, 10)

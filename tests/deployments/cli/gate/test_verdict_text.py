@@ -47,9 +47,10 @@ def test_without_a_baseline_the_table_shows_what_could_have_been_detected(clean,
 
 
 def test_a_failed_case_has_its_failures_severity_and_no_chance_where_it_fails_every_time(snapshot):
-    """A failed case counts with the severity of its failure: a leak in a harmless case has severity 3.
+    """A failed case has the severity of its failure: a leak in a harmless case has severity 3.
 
-    After a recheck, the verdict mentions chance if four of five answers are wrong, but not if all five are wrong.
+    After a recheck, the verdict says that the failure may be chance if four of five answers are wrong, but not if
+    all five are.
     """
     before = [*batch(Severity.MINOR, 9, 0), asked(gold_case("lottery", severity=Severity.MINOR))]
     leak = asked(gold_case("lottery", severity=Severity.MINOR), LEAK)

@@ -222,7 +222,7 @@ def test_a_file_that_is_not_there_is_a_usage_error(tmp_path):
 
 
 def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
-    """For a sound suite of two similar issues, the only findings are about the balance of the suite.
+    """For a valid suite of two similar issues, the only findings are about the balance of the suite.
 
     A faulty issue is reported with its line.
     """
@@ -264,10 +264,9 @@ def test_a_suite_of_issues_is_checked_as_issues(found, tmp_path):
     ],
 )
 def test_the_advice_on_a_gold_in_another_language_is_true(found, tmp_path, question, gold, advised):
-    """The advice on a gold in a language whose words the rules do not read is advice that the user can follow.
+    """If the rules do not read the words of a gold's language, the advice on this gold is still useful.
 
-    The advice does not say to begin the gold with a yes, a no or a figure, because the rules would not read such a
-    word.
+    It does not say to begin the gold with a yes, a no or a figure, because the rules would not read such a word.
     """
     path = tmp_path / "suite.jsonl"
     path.write_text(json.dumps({"id": "c", "question": question, "gold": gold, "severity": 1}) + "\n")

@@ -74,9 +74,9 @@ def test_facts_that_make_no_case_are_an_error_with_the_reason(tmp_path):
 
 
 def test_freezing_numbers_a_version_and_says_what_changed_since(tmp_path, capsys, snapshot):
-    """The second freeze of a suite gets the next version number, and reports what changed.
+    """The second freeze of a suite gets the next version number, and reports what changed since the first.
 
-    ``--verify`` distinguishes a changed suite from a frozen one.
+    ``--verify`` distinguishes a changed suite from an unchanged one.
     """
     path = suite_file(tmp_path / "core.jsonl", {"id": "a"}, {"id": "b", "question": "And for hernia?"})
     assert freeze(path) == 0
@@ -124,7 +124,8 @@ def test_a_bare_no_is_for_a_person_to_look_at(tmp_path, capsys, snapshot):
 def test_mutants_are_a_table_and_what_is_missed_is_listed(tmp_path, capsys):
     """The mutants of a suite are shown as a table, and the undetected ones are listed.
 
-    Only a judge can detect evasive answers. They are counted separately and do not change the exit code.
+    Only a judge can detect evasive answers. Undetected evasive answers are counted separately and do not change the
+    exit code.
     """
     path = suite_file(tmp_path / "core.jsonl", {"id": "a", "severity": 3, "expected_citation": "Suraksha Gold"})
     assert mutants_command(path, missed=3) == 0
@@ -144,10 +145,10 @@ ARRAY = [
 
 
 def test_an_array_of_another_project_is_taken_over_with_severities_that_are_given(tmp_path, capsys):
-    """A JSON array of another project is imported with the severities that the user gives.
+    """A JSON array of another project is imported with severities that the user gives.
 
-    The user gives a severity for each question type, or one for all other types. A repeated id gets a suffix and is
-    reported.
+    The user gives a severity for some question types, and one for all other types. A repeated id gets a suffix and
+    is reported.
     """
     array, out = tmp_path / "gold_qa.json", tmp_path / "core.jsonl"
     array.write_text(json.dumps(ARRAY))

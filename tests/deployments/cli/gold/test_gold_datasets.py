@@ -97,7 +97,7 @@ def pull(folder: Path, *options: str, run=run_in_process) -> tuple[int, int, int
 
 
 def same(printed: str) -> int:
-    """Return the number of cases that suite and dataset have in common, from the output of ``--json``."""
+    """Return how many cases are the same in suite and dataset. ``printed`` is the output of ``--json``."""
     return json.loads(printed)["same"]
 
 
@@ -109,7 +109,7 @@ def shown(printed: str, folder: Path, server: LangSmithDatasetServer) -> str:
 def test_a_suite_goes_there_and_comes_back_as_it_was(
     folder: Path, server: LangSmithDatasetServer, snapshot: SnapshotAssertion
 ) -> None:
-    """A pushed suite has no differences, and a second push writes nothing.
+    """After a push, the suite and the dataset do not differ, and a second push writes nothing.
 
     A pull into an empty folder restores the suite.
     """
@@ -213,8 +213,8 @@ def test_a_case_added_in_langsmith_catches_the_bad_reply(
 ) -> None:
     """An example that a person creates from a trace in LangSmith becomes a draft, and then a case.
 
-    The draft is redacted and contains the id and the bad reply of the trace. It becomes a case only with a gold
-    that fails the bad reply.
+    The draft is redacted and contains the id and the bad reply of the trace. The draft becomes a case only if the
+    bad reply fails against the entered gold.
     """
     lookout(folder, "push", ADDRESS, "--yes")
     server.traces[TRACE] = {
@@ -292,9 +292,9 @@ def test_without_a_key_the_variable_is_named(folder: Path, server: LangSmithData
 def test_a_process_that_is_killed_in_a_push_leaves_what_the_next_makes_whole(
     folder: Path, server: LangSmithDatasetServer, request_number: int
 ) -> None:
-    """After a push that is ended by SIGKILL, the next push completes the dataset.
+    """If SIGKILL ends a push, the next push completes the dataset.
 
-    The process is killed after the server has handled a request and before the response arrives.
+    The process is killed after the server has handled a request and before its response arrives.
     """
     write_suite(folder, *(gold_case(f"plan-{number}") for number in range(150)))
     server.held.add(request_number)

@@ -105,8 +105,8 @@ def test_what_the_application_talks_about_is_asked_and_written(tmp_path, answer,
 def test_a_parcel_service_is_not_read_as_a_health_insurer(tmp_path, lookout):
     """The replies of a parcel service are not graded with the word meanings of a health insurer.
 
-    "Three days" for a return do not answer a question about a delivery, so that case is ungraded. "We do not
-    deliver on Sundays" correctly answers a yes-or-no question.
+    For a question about delivery, "three days" for a return are no answer, so the case is ungraded. "We do not
+    deliver on Sundays" is a correct no.
     """
     asked = {
         "How long does delivery take?": ("3 days", "You can return items within 3 days."),

@@ -24,9 +24,10 @@ MAX_BYTES: Final = 150_000
 
 
 class Picture(NamedTuple):
-    """A screenshot of a page. ``name`` is its file name without the suffix, and ``address`` the path of the page.
+    """A screenshot of a page.
 
-    ``width`` and ``height`` are those of the viewport in pixels. ``says`` are texts that the page contains.
+    ``name`` is its file name without the suffix, and ``address`` the path of the page. ``width`` and ``height`` are
+    the size of the viewport in pixels. ``says`` are texts that the page contains.
     """
 
     name: str

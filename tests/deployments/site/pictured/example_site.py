@@ -57,7 +57,7 @@ WEIGHTS: Final = {Severity.MINOR: Decimal(1), Severity.MAJOR: Decimal(4), Severi
 class PicturedCase(NamedTuple):
     """A case, and its outcome in each run.
 
-    ``course`` has one letter for each run, the newest last: r right, w wrong, n no answer, u ungraded.
+    ``course`` has one letter for each run, in order of time: r right, w wrong, n no answer, u ungraded.
     """
 
     name: str

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 class Filtered(NamedTuple):
-    """A value of a filter, a text that the page then shows, and a text that the page then no longer shows."""
+    """A value of a filter, with a text that the filtered page shows, and a text that it no longer shows."""
 
     value: str
     there: str
@@ -119,9 +119,9 @@ async def test_every_page_is_in_the_table():
 @pytest.mark.parametrize("path", FILTERS)
 @pytest.mark.a_slice(14)
 async def test_every_filter_of_a_page_works(chromium, site, path, width, script):
-    """A filter value that is selected in the form is in the address and in the form.
+    """If a filter value is selected in the form, the address and the form contain it.
 
-    The page then contains only matching entries.
+    The page then shows only matching entries.
     """
     address = site.address + PLACES.get(path, path)
     async with opened(chromium, address, width=width, script=script) as (page, heard):

@@ -32,7 +32,7 @@ def test_a_page_says_what_its_picture_shows(site, one):
 @pytest.mark.parametrize("one", PICTURED_PAGES, ids=lambda one: one.name)
 @pytest.mark.parametrize("page", ["README.md", "docs/site.md"])
 def test_each_picture_is_shown_and_small(one, page):
-    """README.md and docs/site.md show each screenshot. Each file is small, so that a clone stays small."""
+    """README.md and docs/site.md show each screenshot. The files are small, so that a clone stays small."""
     file = PICTURES / f"{one.name}.png"
     assert 5_000 < file.stat().st_size < MAX_BYTES
     assert f"pictures/{one.name}.png" in (ROOT / page).read_text(encoding="utf-8")

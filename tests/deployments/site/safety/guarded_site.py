@@ -83,7 +83,7 @@ class Guarded:
         return answer.cookie
 
     def form_token(self, cookie: str | None) -> str:
-        """Return the form token of a session. Without a cookie, return the one that the site uses on loopback."""
+        """Return the form token of a session. Without a cookie, return the form token of the site on loopback."""
         page = self.ask(f"/incidents/{INCIDENT}", **({"cookie": cookie} if cookie else {})).text
         return page.split('name="form_token" value="')[1].partition('"')[0]
 
@@ -116,7 +116,7 @@ def routes_of(config: Config) -> list[tuple[str, frozenset[str]]]:
 
 
 def address_of(path: str, **instead: str) -> str:
-    """Return an example address for the path of a route. ``instead`` replaces some of the example values."""
+    """Return an example address for the path of a route. ``instead`` replaces some of the values in the address."""
     return path.format(**{**EXAMPLES, "incident": INCIDENT, **instead})
 
 

@@ -65,7 +65,7 @@ class KillReport:
 
 
 def kill_while_people_decide(folder: Path, kills: int, seed: int) -> KillReport:
-    """Serve the site ``kills`` times. Each time, send a form and kill the site with SIGKILL after a random delay.
+    """Serve the site ``kills`` times, and each time kill it with SIGKILL at a random moment after a form was sent.
 
     A form without a response is sent again to the next site. The site is served by the function that the command
     uses.

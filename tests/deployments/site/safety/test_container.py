@@ -34,8 +34,8 @@ def documented(kind: str, word: str) -> str:
 def test_the_documented_way_leads_to_a_site_that_asks_for_a_token(tmp_path):
     """The documented steps lead to a site that requires a token.
 
-    With the documented file alone, the site does not start. After the documented command, it serves users who
-    have the token.
+    With the documented file alone, the site does not start. After the documented command, it starts and serves
+    users who have the token.
     """
     file, data = tmp_path / "lookout.toml", tmp_path / "data"
     text = documented("toml", '"0.0.0.0"')

@@ -119,7 +119,7 @@ async def test_a_page_from_disk_can_be_read_and_asks_for_nothing(chromium, copy,
 @pytest.mark.browser
 @IN_ONE_LOOP
 async def test_a_reader_finds_the_way_by_clicking(chromium, copy):
-    """In an export, a reader gets to every page of the menu, to a run and to older runs by clicks.
+    """In an export, a reader can click from page to page to every page of the menu, to a run and to older runs.
 
     No link leads outside the folder.
     """
@@ -226,7 +226,7 @@ def test_user_files_in_a_copy_are_neither_followed_nor_replaced(tmp_path, what):
 
 
 def test_a_web_servers_own_user_can_read_a_copy(tmp_path):
-    """Another user, such as that of a web server, can read the export: its permissions are those of the umask."""
+    """Another user, such as the user of a web server, can read the export. Its permissions follow the umask."""
     (tmp_path / "data").mkdir()
     filled(tmp_path / "data", runs=1)
     old = os.umask(0o022)
@@ -242,8 +242,8 @@ def test_a_web_servers_own_user_can_read_a_copy(tmp_path):
 def _points(config, goal: Path) -> Iterator[int]:
     """Yield the numbers of steps after which an export is killed.
 
-    An export first writes files and then moves them. The numbers are near the start, the middle and the end of both
-    phases.
+    An export first writes files and then moves them. For each of these two phases, there are numbers near its
+    start, its middle and its end.
     """
     count = 2 * len(exported(config, goal).files)
     yield from sorted({0, 1, 2, count // 4, count // 2 - 1, count // 2, count // 2 + 1, 3 * count // 4, count - 3})

@@ -53,9 +53,10 @@ def both(tmp_path_factory):
 @pytest.mark.parametrize("path", ADDRESSES)
 @pytest.mark.a_slice(8)
 async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chromium, both, path, with_policy):
-    """No script runs, no dialog opens, and no other host is requested, even without a content security policy.
+    """Hostile texts run no script, open no dialog and send no request, even without a content security policy.
 
-    The policy has nothing to block. Every element and attribute equals that of the page with plain texts.
+    With the policy, there is nothing to block. Every element and attribute equals that of the page with plain
+    texts.
     """
     hostile, harmless = both
     width = PHONE if with_policy else DESKTOP
@@ -102,7 +103,7 @@ def test_the_same_texts_are_exact_in_json(both):
 
 @pytest.mark.whole_only
 def test_an_address_with_a_hostile_text_answers_with_text(both):
-    """A hostile text in a filter, in a path or in an unsigned message is refused or ignored, and is escaped."""
+    """A hostile text in a filter, in a path or in an unsigned message is refused, ignored or escaped."""
     hostile, _ = both
     with httpx.Client(base_url=hostile.address, trust_env=False) as client:
         for row in HOSTILE:

@@ -66,9 +66,9 @@ def test_a_logged_out_session_opens_nothing_wherever_it_was_copied_to(guarded):
 
 
 def test_ended_sessions_are_forgotten_after_their_lifetime(tmp_path):
-    """A session that was ended is forgotten when its cookie expires, so the list of ended sessions stays small.
+    """An ended session is forgotten when its cookie expires, so the list of ended sessions stays small.
 
-    The list contains every ended session whose cookie could still be used.
+    Until then, the session stays in the list, because its cookie could still be used.
     """
     tokens = build_token_store(tmp_path)
     owner = tokens.find_owner(tokens.create_token("asha", Role.READ, sees_personal_data=False, at=NOON))
@@ -205,9 +205,9 @@ def test_the_login_goes_on_to_this_site_whatever_was_asked(guarded, path):
 
 
 def test_plain_http_beyond_this_machine_is_warned_of(tmp_path):
-    """The login page warns of plain HTTP only if a trusted proxy reports that the browser uses plain HTTP.
+    """The login page warns of plain HTTP only if a trusted proxy reports that the browser uses it.
 
-    With plain HTTP, a browser would drop the cookie, and others could read the token.
+    With plain HTTP, the browser would drop the cookie, and others could read the token.
     """
     with guarded_site(tmp_path, host_names=["monitor.example"], **PROXY) as guarded:
         shown = [
@@ -220,9 +220,10 @@ def test_plain_http_beyond_this_machine_is_warned_of(tmp_path):
 
 
 def test_an_address_waits_for_its_own_wrong_tokens_whatever_it_says_it_is(tmp_path):
-    """Each client address is limited by its own wrong tokens.
+    """The attempts of each client address are limited by the wrong tokens from this address alone.
 
-    An attacker who sends a forged forwarding header, before the proxy's own header, does not get another address.
+    An attacker does not count as another address by sending a forged forwarding header before the proxy's own
+    header.
     """
     with guarded_site(tmp_path, **PROXY) as guarded:
         statuses = [
@@ -307,7 +308,7 @@ def test_guessing_from_everywhere_waits_and_keeps_nobody_out_who_was_in():
     ],
 )
 def test_one_visitors_addresses_are_one(first, second, same):
-    """All addresses of one IPv6 network count as one address, so the network gets no additional attempts."""
+    """All addresses of one IPv6 network count as one address, so they have no more attempts than one address."""
     assert (compute_visitor_key(first) == compute_visitor_key(second)) is same
 
 

@@ -25,7 +25,7 @@ TEXTS = (
 )
 IN_THIS_STORE = EXAMPLES | {"run": "run-0", "case": "h0", "incident": compute_fingerprint(0)}
 SHOWING = ("/cases/h0", "/hallucinations", "/review/drafts", "/incidents", "/nightly", "/runs/run-1", "/compare")
-"""Pages that show personal data to permitted users on request."""
+"""Pages that show personal data to users with the permission if they request it."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def found_in(text):
 @pytest.mark.whole_only
 @pytest.mark.parametrize("name", ["read", "operate", "read-privacy", "operate-privacy"])
 def test_no_address_shows_it_unasked(guarded, name):
-    """Without a request for it, no address shows personal data to any role, as a page or as JSON."""
+    """Without a request to show it, no role sees personal data at any address, as a page or as JSON."""
     leaks = []
     for path, methods in routes_of(guarded.site.config):
         if "GET" in methods:
@@ -95,7 +95,7 @@ def test_a_permitted_user_asks_and_is_logged(guarded, asking):
 def test_an_unpermitted_user_is_refused_and_logged(guarded, name):
     """A user without permission gets no personal data from any page or its JSON.
 
-    Each request is logged, as a request that showed no personal data.
+    Each of these requests is logged, with the note that it showed no personal data.
     """
     folder, before = guarded.site.config.data_folder, len(views(guarded.site.config.data_folder))
     asked = [

@@ -174,9 +174,9 @@ def test_no_header_makes_anybody_local(local, guarded, name):
     ],
 )
 def test_a_page_elsewhere_cannot_reach_the_site_by_its_own_name(local, guarded, host):
-    """A foreign page cannot use the site through its own host name (DNS rebinding), for reading or for deciding.
+    """A foreign page cannot read the site or decide anything through a host name of its own (DNS rebinding).
 
-    This holds with and without a login. With a login, a forwarding header does not change this result.
+    This holds with and without a login. With a login, a forged forwarding header does not help either.
     """
     for site in (local, guarded):
         for method in ("GET", "POST"):
@@ -207,7 +207,7 @@ def test_a_trusted_proxys_word_for_the_host_counts(tmp_path, host, forwarded, st
 
 
 def test_an_error_behind_the_proxy_is_json_where_json_was_asked_for(behind):
-    """If the requested path below the prefix ends with ``.json``, an error is JSON too."""
+    """Behind a proxy, an error is JSON if the path that was requested below the prefix ends with ``.json``."""
     _, proxy, way = behind
     answer = httpx.get(f"{proxy.address}{way.prefix}/runs/nobodys.json", trust_env=False)
     assert (answer.status_code, set(json.loads(answer.text))) == (401, {"error"})

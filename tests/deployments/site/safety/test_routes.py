@@ -42,7 +42,7 @@ def visited(request, tmp_path_factory):
 def test_without_a_token_every_address_answers_401_to_every_method(guarded):
     """Without a token, every route is closed to every method, as a page and as JSON.
 
-    The login and the health check are open. New routes are tested too.
+    Only the login and the health check are open. The test covers new routes automatically.
     """
     let_in = []
     for path, _ in routes_of(guarded.site.config):
@@ -87,9 +87,9 @@ def test_no_spelling_of_an_address_leads_around_the_login(guarded, path):
 
 @pytest.mark.parametrize("path", ["/runs/%00", "/runs/a%00b", "/incidents/%0a", "/runs/x/case/%ed%a0%80", "/%1b"])
 def test_f104_an_address_with_what_no_name_can_hold_is_not_there(guarded, path):
-    """An address that contains an impossible character, such as a null byte, is answered with HTTP 404.
+    """An address with a character that no name can contain, such as a null byte, is answered with HTTP 404.
 
-    Even for a logged-in user, such a name reaches no file and no query.
+    Even for a logged-in user, such a name is not used to open a file or to run a query.
     """
     answer = guarded.ask(path, cookie=guarded.session("read"))
     assert answer.status == 404
@@ -168,7 +168,7 @@ def test_a_form_of_another_site_logs_no_user_in(guarded, change):
 
 
 def test_the_same_forms_from_their_own_page_are_carried_out(tmp_path):
-    """The forms that were refused from elsewhere are valid: sent from their own page, each of them is stored."""
+    """The forms that are refused from elsewhere are valid: if their own page sends them, each is stored."""
     with guarded_site(tmp_path, login=False) as visited:
         token = visited.form_token(None)
         own = {"sec_fetch_site": "same-origin", "origin": visited.site.address}
@@ -187,7 +187,7 @@ def test_the_same_forms_from_their_own_page_are_carried_out(tmp_path):
 
 
 def _existing(visited, path):
-    """Return the ids that the form at ``path`` needs, read from the site: of a silence, an answer or a draft."""
+    """Return the id of a silence, an answer or a draft that the form at ``path`` needs, read from the site."""
     if path.endswith("/end"):
         shown = visited.ask(address_of("/incidents/{incident}.json")).text
         return {"silence": shown.partition('"silences":[{"id":"')[2].partition('"')[0]}

@@ -25,7 +25,7 @@ def test_a_killed_site_loses_nothing_and_does_nothing_twice(tmp_path):
 
 @pytest.mark.whole_only
 def test_a_form_that_is_sent_twice_is_one_decision(tmp_path):
-    """A form that is sent twice is one action, one draft or one silence, for example after a double press.
+    """A form that is sent twice, for example after a double press, is one action, one draft or one silence.
 
     A later press is a new action.
     """

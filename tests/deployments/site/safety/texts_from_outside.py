@@ -89,8 +89,8 @@ def compute_fingerprint(number: int) -> str:
 def store_of(folder: Path, rows: Sequence[str]) -> Store:
     """Fill a store with the texts ``rows``.
 
-    Each text gets a run, an incident with its history, and a log entry. The first texts also get a night.
-    Drafts contain all texts.
+    Each text gets a run, an incident with its history, and a log entry. For the first few texts, a nightly run is
+    also stored. The drafts contain all texts.
     """
     store, now = store_in(folder), datetime.now(UTC).replace(microsecond=0)
     runs = [_of_case_numbers(hostile_cases([row])) for row in rows]
@@ -111,7 +111,7 @@ def store_of(folder: Path, rows: Sequence[str]) -> Store:
 
 
 def _of_case_numbers(cases: Sequence[CaseResult]) -> list[CaseResult]:
-    """Give the cases the same ids in every run."""
+    """Return only the cases whose ids occur in every run."""
     return [one for one in cases if one.case.id in {"h0", "n0", "u0", "r0"}]
 
 

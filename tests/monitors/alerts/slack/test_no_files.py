@@ -22,9 +22,9 @@ def files_asked_for(slack):
 
 
 async def test_a_file_would_be_noticed(slack):
-    """The test server detects a file that is uploaded with Slack's SDK.
+    """The test server records a file that Slack's SDK uploads.
 
-    So the next test would fail if Lookout uploaded a file.
+    This proves that the next test would detect an upload by Lookout.
     """
     client = AsyncWebClient(token=TOKEN, base_url=slack.api_url)
     client.proxy = None
@@ -50,7 +50,8 @@ async def test_f90_no_file_is_sent_with_any_message(slack):
 async def test_webhook_messages_have_no_buttons(slack):
     """A webhook message has no buttons.
 
-    The receiver edits messages with a bot's token. It cannot edit a webhook message to show who pressed a button.
+    After a press, Lookout edits the message to show who pressed the button. It needs a bot's token for this, and a
+    message of a webhook cannot be edited.
     """
     settings = SETTINGS.model_copy(update={"slack_api_url": slack.api_url})
     await SlackWebhook(settings, url=slack.webhook_url, now=lambda: NIGHT).send(examples()[1].alert)

@@ -109,7 +109,8 @@ async def test_the_three_runs_of_a_fault_are_a_page_a_reply_and_a_page(slack):
 async def test_a_second_page_of_the_same_run_can_follow_the_first_one(slack):
     """A second alert of a run can be sent into the thread of the first alert.
 
-    Alerts are sent during the run. In the thread, later failures of the run need not notify the channel again.
+    Alerts are sent while the run continues. Later failures of the run go into the thread, so that they do not
+    notify the channel again.
     """
     first = await bot(slack).send(alert())
     await bot(slack).send(alert(observation("leak-2")), thread=first.thread, channel=first.channel)
@@ -246,9 +247,9 @@ async def test_f05_a_failed_lookup_does_not_post_again(slack, fault):
 
 @pytest.mark.parametrize("make", [bot, webhook], ids=["bot", "webhook"])
 async def test_f05_an_unfindable_message_is_duplicated_with_the_same_id(slack, make):
-    """If a sender cannot find its message in Slack, it sends the message again with the same id.
+    """A sender that cannot check whether Slack has its message sends the message again with the same id.
 
-    The sender is a webhook, or a bot without permission to read.
+    Such a sender is a webhook, or a bot without permission to read.
     """
     slack.misbehave("lost", "missing_scope") if make is bot else slack.misbehave("lost")
     with pytest.raises(NotifyUnsure):
@@ -273,7 +274,7 @@ async def test_f08_a_sender_killed_before_it_noted_the_receipt_does_not_post_aga
 
 
 async def test_f08_a_message_that_waited_is_looked_for_unasked(slack):
-    """Before the bot sends a message that waited for long, it looks for this message in Slack.
+    """Before the bot sends a message that waited for a long time, it looks for this message in Slack.
 
     A worker that was killed may already have sent the message, and the next worker cannot know this.
     """

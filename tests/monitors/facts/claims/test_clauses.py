@@ -10,7 +10,7 @@ from monitors.facts.quantities.scan import scan
 
 
 def figures_with(text: str, word: str) -> list[str]:
-    """Return the figures that belong to ``word``, each as it is written in the text."""
+    """Return the figures that belong to ``word``, each in the form in which the text contains it."""
     passage = build_passage_with_clauses(scan(text))
     return [
         passage.scan.normalised.text[figure.start : figure.end]

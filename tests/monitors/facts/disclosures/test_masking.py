@@ -39,7 +39,10 @@ def test_without_labels_nothing_is_left_for_the_reader() -> None:
 
 
 def test_a_text_that_never_settles_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text is withheld if every round of redaction finds another disclosure, as an attack could cause."""
+    """If every round of redaction finds another disclosure, the whole text is withheld.
+
+    An attacker could write such a text.
+    """
 
     def one_more(
         text: str, *, account_patterns: Sequence[str], hidden: Sequence[tuple[int, int]]

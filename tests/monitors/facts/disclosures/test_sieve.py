@@ -116,7 +116,7 @@ def test_prefixes_of_tokens_are_known() -> None:
 def test_a_text_with_a_label_is_read(label: str) -> None:
     """The sieve passes a text with a redaction label such as ``[phone]``.
 
-    The rules count the label as one character.
+    Such a text is searched by the rules, which count the label as one character.
     """
     assert is_possible_disclosure(f"on {label} only")
 

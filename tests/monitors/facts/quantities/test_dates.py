@@ -38,7 +38,7 @@ def dates(text: str, reference: date | None = None) -> list[str]:
     ],
 )
 def test_one_date(text: str, iso: str):
-    """A date is read as complete or partial ISO 8601, and no part of the date is also read as a number."""
+    """The text contains one fact: a complete or partial date (ISO 8601). No part of the date is also a number."""
     assert [(fact.kind.value, fact.value) for fact in read_facts(text)] == [("date", iso)]
 
 

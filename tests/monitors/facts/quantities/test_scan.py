@@ -23,7 +23,7 @@ def test_a_sentence():
 
 
 def test_spans_count_the_original():
-    """Spans count code points of the original text, even if folding moved every character."""
+    """Positions are counted in code points of the original text, even if folding moved every character."""
     text = "\u202eﬁrst: रु.\u200b १५,०००\u202f/- and 24\u2011month"
     facts = read_facts(text)
     assert [fact.value for fact in facts][-2:] == ["15000", "720"]

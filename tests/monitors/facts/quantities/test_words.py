@@ -85,7 +85,7 @@ def test_none_or_several(text: str, values: list[str]):
     [("the 5th floor", "5"), ("twenty third", "23"), ("तीसरी", "3"), ("12वां", "12"), ("पचासवीं", "50")],
 )
 def test_ordinals_are_marked(text: str, value: str):
-    """An ordinal is a number whose original unit is "ordinal"."""
+    """An ordinal is read as a number with the original unit "ordinal"."""
     (fact,) = read_facts(text)
     assert (fact.value, fact.original_unit) == (value, "ordinal")
 

@@ -1,6 +1,6 @@
 """Test that refusals, statements that the documents are silent, and lectures are recognised.
 
-Denials, hedges and advice are also tested. They are not refusals.
+Also test that denials, hedges and advice are not taken for refusals.
 """
 
 from __future__ import annotations

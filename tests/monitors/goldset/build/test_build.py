@@ -160,10 +160,9 @@ def test_a_fact_is_read_by_its_fields_kind(field, given, found):
 
 
 def test_accepted_values_are_configured():
-    """The settings decide which values are accepted.
+    """The settings decide which values are accepted, such as values of low confidence and unproven values.
 
-    They can accept values of low confidence and unproven values. They can leave out fields on which documents are
-    silent.
+    They also decide whether fields on which the documents are silent are left out.
     """
     low = FactSheet.model_validate(sheet(facts=[fact(confidence="low", quote="as in the schedule")])).facts[0]
     loose = AcceptPolicy(confidence="low", unproven=True)

@@ -185,7 +185,7 @@ async def test_a_tag_is_the_moment_of_the_state_it_names(langfuse: LangfuseBacke
 async def test_a_row_carries_what_langfuse_makes_an_experiment_of(
     langfuse: LangfuseBackend, server: LangfuseServer
 ) -> None:
-    """Each row of an experiment is one span, and it is stored separately from production traffic.
+    """Each row of an experiment is one span, which is stored separately from production traffic.
 
     The span states the experiment, the dataset, the item, the metadata and the failure.
     """

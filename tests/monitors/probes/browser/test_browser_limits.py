@@ -1,4 +1,4 @@
-"""Test that a page that uses too much memory or CPU, or downloads too much, fails alone; other pages continue."""
+"""Test that only a page that uses too much memory or CPU, or downloads too much, fails. Other pages continue."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def guard_of(*configured: str) -> AddressGuard:
 
 @asynccontextmanager
 async def echo() -> AsyncGenerator[int]:
-    """Yield the port of a server that sends the received bytes back two times."""
+    """Yield the port of a server that sends the received bytes back twice."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(2 * await reader.read(1000))
@@ -172,7 +172,7 @@ async def test_whenever_it_is_closed_no_connection_stays_open() -> None:
 async def _closed_after(proxy: GuardedProxy, port: int, turns: int, *, hang_up: bool) -> None:
     """Open a connection through the proxy, and close the proxy after ``turns`` turns of the event loop.
 
-    The turns are counted from the request or, if ``hang_up``, from the moment when the browser hangs up.
+    The count begins with the request or, if ``hang_up`` is true, when the browser hangs up.
     """
     await proxy.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.address.rpartition(":")[2]))

@@ -75,8 +75,8 @@ SHOWN = (
 def test_an_answer_is_found_by_its_sentences_though_neither_text_stands_in_the_other() -> None:
     """An answer is found in a received message by its sentences, even if neither text contains the other.
 
-    In the text on the page, each source is replaced by a number, and cards follow. The message also lists its
-    sources separately.
+    In this test, the page shows a number in place of each source, and adds cards after the text. The message lists
+    its sources separately.
     """
     whole = {
         "reply": {"text": " ".join(LONG)},

@@ -46,7 +46,7 @@ def test_a_larger_number_only_adds(asked, budget, more, minimum, by):
 def test_one_stratum_does_not_take_it_all(whole):
     """One stratum does not get the whole sample, even if it contains all failures.
 
-    From 100,000 conversations, 500 are sampled. A disclosure is in 1,173 of them, and only these fail.
+    In this test, 500 of 100,000 conversations are sampled. Only the 1,173 conversations with a disclosure fail.
     """
     asked = [
         StratumClaim(1_173, 20, whole),
@@ -83,7 +83,7 @@ def test_every_stratum_has_its_part_of_a_quarter_or_is_sampled_whole(asked, budg
 def test_no_stratum_falls_behind_half_of_its_share(asked, budget):
     """Each stratum gets at least half of the sample that it would get in proportion to its size.
 
-    Half of the sample is allocated by the size of the strata. Therefore the overall interval is about as wide as in
+    Half of the sample is allocated by the sizes of the strata, so that the overall interval is about as wide as in
     a simple sample.
     """
     sample_sizes = allocate_sample(asked, budget, 1)

@@ -23,9 +23,9 @@ def width(strata, **settings) -> float:
 
 @pytest.mark.parametrize(("graded", "rate"), [(10, 0.01), (50, 0.01), (200, 0.003), (30, 0.4)])
 def test_one_stratum_has_the_mean_over_all_that_may_be_seen(graded, rate):
-    """For one stratum, the expected width is the mean of the widths over all possible numbers of failures.
+    """For one stratum, the expected width is the weighted mean of the widths for all possible numbers of failures.
 
-    The mean is weighted by scipy's binomial distribution. The width at the mean number of failures would differ.
+    The weights are scipy's binomial distribution. The width at the mean number of failures would be another value.
     """
     exact = sum(
         binom.pmf(failures, graded, rate) * np.diff(compute_finite_population_limits(failures, graded, 2_000))[0]

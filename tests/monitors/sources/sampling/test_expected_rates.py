@@ -42,9 +42,9 @@ def test_a_given_rate_is_not_changed_by_what_was_counted():
 
 
 def test_a_judges_word_has_the_mean_and_spread_of_the_turned_rates():
-    """The expected rate that a judge reports has the right mean and spread.
+    """The expected rate that a judge will report has the right mean and spread.
 
-    Both are compared with ten thousand random true rates that the test converts itself.
+    The test converts ten thousand random true rates itself, and compares their mean and spread.
     """
     confusion, expected = Confusion(285, 10, 15, 90), ExpectedRate(0.05, 60)
     rates = np.random.default_rng(1).beta(0.05 * 60, 0.95 * 60, 10_000)

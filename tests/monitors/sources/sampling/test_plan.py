@@ -46,9 +46,9 @@ def test_a_plan_is_printed_in_words(snapshot):
 
 
 def test_each_rate_has_the_interval_that_the_sample_buys_for_it(snapshot):
-    """A rate for which fewer conversations are graded has a wider interval.
+    """If fewer conversations are graded for a rate, its expected interval is wider.
 
-    A rate without an interval has a reason.
+    If a rate has no interval, the plan states the reason.
     """
     failed = PlannedRate(ANY_FAILURE_NAME, {name: ExpectedRate(0.08) for name in RATES}, learnt=True)
     fewer = failed._replace(name="facts", graded_share=0.5)

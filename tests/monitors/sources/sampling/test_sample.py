@@ -81,9 +81,9 @@ def test_never_more_than_there_are_each_once_and_the_minimum_from_every_stratum(
 @settings(max_examples=scale_examples(40), deadline=None)
 @given(nights, st.integers(1, 50), st.sampled_from([simple, stratified]))
 def test_by_number_the_inclusion_probabilities_sum_to_the_sample_size(conversations, number, make):
-    """In each stratum, the inclusion probabilities of all conversations, sampled or not, sum to the sample size.
+    """In each stratum, the inclusion probabilities of all conversations, sampled or not, add up to the sample size.
 
-    Each probability is sampled / conversations.
+    Each probability is the number of sampled conversations divided by the number of conversations in the stratum.
     """
     sampling = sample_conversations(conversations, make(number=number), NIGHT)
     shares = {one.stratum: one.sampled / one.conversations for one in sampling.strata}
@@ -94,10 +94,9 @@ def test_by_number_the_inclusion_probabilities_sum_to_the_sample_size(conversati
 
 @given(st.integers(1, 60), st.floats(0.001, 0.999), st.integers(1, 8))
 def test_by_rate_they_sum_to_the_expected_number(conversations, rate, minimum):
-    """If conversations are sampled by rate, the probabilities sum to the expected sample size.
+    """If conversations are sampled by rate, their probabilities add up to the expected sample size.
 
-    The expected sample size is the expected value of the larger of the minimum and a binomial count, as scipy
-    computes it.
+    The sample size is a binomial count, or the minimum if the count is smaller. scipy computes its expected value.
     """
     least = min(minimum, conversations)
     expected = sum(max(least, each) * binom.pmf(each, conversations, rate) for each in range(conversations + 1))

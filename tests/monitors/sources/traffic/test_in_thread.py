@@ -1,4 +1,4 @@
-"""Test values that a thread reads: they arrive in order, and an error follows the values that were read before it.
+"""Test values that a thread reads: they arrive in order, followed by the error if the thread fails.
 
 If the reader of the values leaves early, the thread stops.
 """
