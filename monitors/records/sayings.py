@@ -125,7 +125,7 @@ def _parse_quantifier(piece: str) -> tuple[int, int] | None:
     if not piece.startswith("{") or piece == "{":
         return None
     low, comma, high = piece[1:-1].partition(",")
-    if not low and not high:
+    if not low and not comma:
         return None
     minimum = int(low or 0)
     maximum = int(high) if high else max(minimum, REACH) if comma else minimum

@@ -176,6 +176,15 @@ def test_a_damaged_warehouse_file_does_not_prevent_a_backup(tmp_path, store):
     assert count(restore(tmp_path / "backup.tar.gz", tmp_path / "new"), "results") == 2
 
 
+def test_a_folder_without_a_warehouse_file_is_backed_up_from_its_journal(tmp_path, store):
+    """The warehouse file does not exist before the first run has been loaded, or after a person has deleted it."""
+    tables = read_tables(store)
+    store.database.file.unlink()
+    manifest = back_up(store, tmp_path / "backup.tar.gz")
+    assert "warehouse.duckdb" not in manifest.files
+    assert read_tables(restore(tmp_path / "backup.tar.gz", tmp_path / "new")) == tables
+
+
 def test_a_backup_overwrites_nothing_and_is_not_in_the_data_folder(tmp_path, store):
     (tmp_path / "backup.tar.gz").write_text("mine", encoding="utf-8")
     with pytest.raises(ConfigError, match="already exists"):

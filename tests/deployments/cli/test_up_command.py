@@ -152,6 +152,12 @@ token_env = "EXPORT_TOKEN"
 model_family = "llama"
 url = "http://127.0.0.1:9"
 suite = "few.jsonl"
+experiments = "langsmith:page"
+[targets.page.traffic]
+privacy = "pseudonymise"
+[targets.page.traffic.sources.traces]
+kind = "langsmith"
+project = "page"
 [targets.page.login]
 user = { env = "PAGE_USER" }
 password = { env = "PAGE_PASSWORD" }

@@ -132,6 +132,15 @@ async def test_a_refusal_names_what_to_do_and_is_not_asked_again(github, token, 
     assert waits.slept == []
 
 
+@pytest.mark.parametrize("status", [410, 423])
+async def test_a_locked_conversation_is_named_and_not_asked_again(github, status):
+    github.wrong.faults = [broken(status)]
+    waits = Waits()
+    with pytest.raises(NotifyRejected, match="locked"):
+        await made(github, waits)
+    assert waits.slept == []
+
+
 async def test_a_missing_resource_names_the_permission_too(github):
     async with open_github_api(github.url, WORKFLOW_TOKEN, Waits().patience) as api:
         with pytest.raises(NotifyRejected, match="pull-requests: write"):

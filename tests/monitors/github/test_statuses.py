@@ -11,8 +11,10 @@ from pydantic import ValidationError
 from monitors.errors import NotifyRejected
 from monitors.github.api import open_github_api
 from monitors.github.pull_requests import (
+    MAX_NAME_CHARACTERS,
     CommitStatus,
     State,
+    build_gate_name,
     is_git_commit,
     set_final_status_unless_newer,
     set_pending_status,
@@ -110,3 +112,14 @@ def test_more_than_github_takes_is_no_status():
 )
 def test_only_a_full_commit_can_have_a_status(commit, is_one):
     assert is_git_commit(commit) is is_one
+
+
+def test_a_gate_name_that_is_too_long_for_github_is_cut_and_stays_unique(tmp_path):
+    """The cut names of two suites in the same folder differ, because each ends with a hash of the whole name."""
+    suites = [tmp_path / ("x" * MAX_NAME_CHARACTERS) / f"{name}.jsonl" for name in ("first", "second", "first")]
+    first, second, again = (
+        build_gate_name("demo", suite, config_folder=tmp_path, workspace=tmp_path) for suite in suites
+    )
+    assert len(first) == len(second) == MAX_NAME_CHARACTERS
+    assert first == again != second
+    assert first[:190] == second[:190]

@@ -88,6 +88,7 @@ def test_only_a_case_that_has_sayings_is_graded_by_them() -> None:
         "\u00ad",
         "/[/",
         "/(a+)+b/",
+        "/(a{,})+b/",
         "/(a|ab){2,9}c/",
         "/.*.*.*x/",
         "/a*/",
@@ -118,8 +119,9 @@ def test_a_case_keeps_its_hash_until_it_has_sayings() -> None:
     assert GoldCase.model_validate_json(full.model_dump_json()) == full
 
 
-def test_an_open_repeat_reaches_so_far() -> None:
-    pattern = parse_phrase_or_pattern("/a.*b/").pattern
+@pytest.mark.parametrize("repeat", ["*", "{,}", "{0,}"])
+def test_an_open_repeat_reaches_so_far(repeat: str) -> None:
+    pattern = parse_phrase_or_pattern(f"/a.{repeat}b/").pattern
     assert pattern.search("a" + "x" * REACH + "b")
     assert not pattern.search("a" + "x" * (REACH + 1) + "b")
     assert (REACH + 1) ** 2 <= MAX_WAYS

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+from pydantic import ValidationError
+
 from monitors.records.base import Severity
-from monitors.records.comparisons import Comparison, SeverityChange
+from monitors.records.comparisons import Comparison, RubricAverage, SeverityChange, format_rating_bound
 from monitors.records.runs import ReasonKind, RunReport
 from monitors.records.targets import Environment
 from tests.builders import NOON
@@ -50,3 +53,15 @@ def test_reasons_stand_in_order_of_weight():
     assert [kind.value for kind in ReasonKind][:8] == [
         "veto", "weighted_score", "metric_target", "language", "rubric", "regression", "deploy", "disputed",
     ]  # fmt: skip
+
+
+def test_an_average_of_an_older_run_has_no_lower_limit():
+    rating = {"case_id": "a", "rating": 4.0}
+    old = RubricAverage.model_validate({"mean": 4.0, "low": 3.5, "high": 4.5, "clusters": 9, "ratings": [rating]})
+    assert format_rating_bound(old) == ""
+    assert format_rating_bound(old.model_copy(update={"bound": 3.7}))
+
+
+def test_an_average_that_is_not_an_object_is_refused():
+    with pytest.raises(ValidationError, match="valid dictionary"):
+        RubricAverage.model_validate([4.0])

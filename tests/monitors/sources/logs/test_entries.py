@@ -137,6 +137,25 @@ def test_a_line_that_reports_no_wrong_reply_is_no_entry(value):
 
 
 @pytest.mark.parametrize(
+    ("raw", "found"),
+    [(b"[1]", "array"), (b'"x"', "string"), (b"true", "boolean"), (b"null", "null"), (b"3.5", "number")],
+)
+def test_a_line_that_is_not_an_object_goes_aside_with_its_type(raw, found):
+    aside = parse_line("bot", line(raw))
+    assert isinstance(aside, QuarantinedLine)
+    assert (aside.reason, aside.detail) == (
+        QuarantineReason.NOT_AN_OBJECT,
+        f"expected a JSON object, found {found}",
+    )
+
+
+def test_a_null_beside_an_invalid_field_counts_as_absent():
+    reply = read(b'{"user_text": "x", "chunk_count": null, "top_score": "high"}').reply
+    assert (reply.user_text, reply.chunk_count, reply.top_score) == ("x", None, None)
+    assert reply.extra == {"top_score": "high"}
+
+
+@pytest.mark.parametrize(
     "value",
     [{"level": "info", "msg": "guard loaded"}, {"question": "", "answer": " "}, {"reasons": ["no_source"]}, {"ts": 1772360430}],
     ids=",".join,

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from aiohttp import web
 from pydantic import ValidationError
 from syrupy.assertion import SnapshotAssertion
 
@@ -116,6 +117,72 @@ async def test_an_only_page_that_may_not_be_all_is_reported(page: Any, is_report
     assert (read.ids, read.error) == (IDS, None)
     doubts = [one for one in read.notices if one.kind is SourceWarningKind.PAGES_MAY_FOLLOW]
     assert len(doubts) == is_reported
+
+
+async def test_a_full_page_whose_links_name_no_next_page_is_the_last() -> None:
+    first = '</other/one?page=1>; rel="first"'
+    with ExportServer([]) as server:
+        server.answers["one"] = lambda _request: web.json_response(
+            {"data": [*ITEMS, {}, {}]}, headers={"Link": first}
+        )
+        read = await read_all(source(f"{server.url}/other/one"))
+    assert read.ids == IDS
+    assert not [one for one in read.notices if one.kind is SourceWarningKind.PAGES_MAY_FOLLOW]
+
+
+def message(seconds: float, role: str, text: str, session: str = "s-1") -> dict[str, Any]:
+    """Return an item that contains one message, sent ``seconds`` seconds after noon."""
+    at = (NOON + timedelta(seconds=seconds)).isoformat()
+    return {"session_id": session, "ts": at, "role": role, "content": text}
+
+
+async def test_messages_of_a_session_become_one_conversation_after_the_last_page() -> None:
+    rows = [
+        message(0, "user", "x"),
+        message(1, "assistant", "a"),
+        message(2, "user", "y"),
+        message(3, "assistant", "b"),
+    ]
+    with ExportServer(rows) as server:
+        read = await read_all(source(f"{server.url}/cursor"))
+    (conversation,) = read.conversations
+    assert [(turn.user_text, turn.reply_text) for turn in conversation.turns] == [("x", "a"), ("y", "b")]
+
+
+async def test_messages_before_the_window_belong_to_a_conversation_that_ends_in_it() -> None:
+    """A conversation that ended before the window is not yielded: an earlier nightly run read it."""
+    rows = [
+        *(message(-90_000 + second, "user", "x", "long ago") for second in range(2)),
+        message(-1, "user", "x", "ended before"),
+        message(-1, "user", "x"),
+        message(1, "assistant", "a"),
+    ]
+    with ExportServer(rows) as server:
+        read = await read_all(source(f"{server.url}/cursor"), NOON, NOON + timedelta(seconds=10))
+    (conversation,) = read.conversations
+    assert conversation.origin_id == "s-1"
+    assert [(turn.user_text, turn.reply_text) for turn in conversation.turns] == [("x", "a")]
+
+
+async def test_a_message_without_a_session_is_reported_if_it_lies_in_the_window() -> None:
+    rows = [
+        {"ts": item["ts"], "role": "user", "content": "x"} for item in (message(-1, "", ""), message(1, "", ""))
+    ]
+    with ExportServer(rows) as server:
+        read = await read_all(source(f"{server.url}/cursor"), NOON, NOON + timedelta(seconds=10))
+    ((place, detail),) = read.problems
+    assert (read.ids, place) == ([], "page 1, item 2")
+    assert "conversation id" in detail
+
+
+@pytest.mark.parametrize("code", [404, 410, 418])
+async def test_a_missing_export_is_reported_at_once(code: int) -> None:
+    pauses = Pauses()
+    with ExportServer([]) as server:
+        server.answers["one"] = status(code)
+        read = await read_all(source(f"{server.url}/other/one", pauses=pauses))
+    assert f"HTTP {code}" in read.error_text
+    assert (len(server.asked), pauses.seconds) == (1, [])
 
 
 async def test_a_page_of_the_size_that_was_asked_for_is_full() -> None:
