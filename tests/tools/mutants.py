@@ -197,12 +197,14 @@ def _span(node: ast.AST, lines: Sequence[str]) -> tuple[Position, Position]:
 def _between(left: ast.expr, right: ast.expr, lines: Sequence[str]) -> tuple[Position, Position]:
     """Return the start and end of the operator between two operands, without the parentheses of the operands."""
     start, end = _span(left, lines)[1], _span(right, lines)[0]
-    if start[0] == end[0]:
-        text = lines[start[0]][start[1] : end[1]]
+    for row in range(start[0], end[0] + 1):
+        first = start[1] if row == start[0] else _indent(lines[row])
+        text = lines[row][first : end[1] if row == end[0] else None].partition("#")[0]
         operator = text.strip(" ()\\")
-        offset = text.index(operator) if operator else 0
-        before, behind = text[:offset].rstrip(" "), text[offset + len(operator) :].lstrip(" ")
-        return (start[0], start[1] + len(before)), (end[0], end[1] - len(behind))
+        if operator:
+            offset = text.index(operator)
+            before, behind = text[:offset].rstrip(" "), text[offset + len(operator) :].lstrip(" ")
+            return (row, first + len(before)), (row, first + len(text) - len(behind))
     return start, end
 
 

@@ -84,6 +84,23 @@ def line_of(mutant) -> int:
     return [line.strip() for line in SOURCE.splitlines()].index(mutant.lines[0])
 
 
+def test_an_operator_between_two_lines_is_changed_without_the_brackets_around_it():
+    source = (
+        "def f(a, b):\n    return g(\n        (a if b else a)\n        - b,\n        (a) and\n        (b),\n    )\n"
+    )
+    changed = {
+        mutant.operator: apply(mutant, find_place(mutant, source), source)
+        for mutant in mutants_of("monitors/f.py", source)
+    }
+    for operator, wanted in (("plus/minus", source.replace("- b", "+ b")), ("and/or", source.replace("and", "or"))):
+        assert ast.unparse(ast.parse(changed[operator])) == ast.unparse(ast.parse(wanted))
+
+
+def find_place(mutant, source) -> Place:
+    lines = [line.strip() for line in source.splitlines()]
+    return Place(mutant.file, lines.index(mutant.lines[0]))
+
+
 def test_code_outside_functions_is_not_mutated():
     """Module constants, annotations, docstrings and f-strings are not mutated."""
     source = 'N = 1 + 2\n\n\ndef f(x: "A | B" = None) -> int:\n    """1 + 2."""\n    y: "list[1]" = f"{1 + 2}"\n'

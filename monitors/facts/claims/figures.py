@@ -672,7 +672,7 @@ def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
 
 
 def normalise_code(text: str) -> str:
-    """Return the letters and digits of an identifier. A ``+`` at its beginning is kept."""
+    """Return the letters and digits of an identifier. A leading ``+`` is not removed."""
     match = _COUNTRY_CODE.match(text)
     plain = "".join(character for character in text if character.isalnum()).upper()
     if match and text.startswith("+"):

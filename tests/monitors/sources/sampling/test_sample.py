@@ -75,30 +75,28 @@ def test_the_order_in_which_they_come_says_nothing(conversations, design, chance
 def test_a_withdrawn_conversation_leaves_nothing_behind(conversations, design, chance):
     """A conversation is withdrawn when a newer version of it arrives."""
     facts = design(0.4)
-    withdrawn = [one for one in conversations if chance.random() < 0.3]
-    assert collect(facts, conversations, withdrawn) == collect(
-        facts, [one for one in conversations if one not in withdrawn]
-    )
+    withdrawn = [conversation for conversation in conversations if chance.random() < 0.3]
+    remaining = [conversation for conversation in conversations if conversation not in withdrawn]
+    assert collect(facts, conversations, withdrawn) == collect(facts, remaining)
 
 
 def test_as_many_candidates_as_are_stored_in_addition_can_be_withdrawn():
     """The candidates that are withdrawn first are those that the sample would contain."""
     facts = simple(number=10)
     conversations = [conversation(number) for number in range(10 * SPARE_CANDIDATES)]
-    ranked = [one.conversation for one in collect(simple(number=len(conversations)), conversations).sampled]
-    assert len(ranked) == len(conversations)
-    order = sorted(ranked, key=lambda one: compute_pseudorandom_place(one.id, NIGHT))
-    kept = order[SPARE_CANDIDATES:]
-    assert ids(collect(facts, conversations, order[:SPARE_CANDIDATES])) == {one.id for one in kept[:10]}
+    conversations.sort(key=lambda conversation: compute_pseudorandom_place(conversation.id, NIGHT))
+    withdrawn, remaining = conversations[:SPARE_CANDIDATES], conversations[SPARE_CANDIDATES:]
+    sample = collect(facts, conversations, withdrawn)
+    assert ids(sample) == {conversation.id for conversation in remaining[:10]}
 
 
 def collect(facts, conversations, withdrawn=()):
     """Return the sample of a night in which the conversations in ``withdrawn`` are withdrawn at the end."""
     candidates = Candidates(facts.settings, NIGHT)
-    for one in conversations:
-        candidates.offer(find_stratum_name(one, facts), one)
-    for one in withdrawn:
-        candidates.withdraw(find_stratum_name(one, facts), one.id)
+    for offered in conversations:
+        candidates.offer(find_stratum_name(offered, facts), offered)
+    for replaced in withdrawn:
+        candidates.withdraw(find_stratum_name(replaced, facts), replaced.id)
     return candidates.sample({})
 
 
