@@ -34,7 +34,8 @@ CopyOption = Annotated[
     bool,
     typer.Option(
         "--copy",
-        help="the data folder is a copy and the original is still in use. Lookout does not repeat its alerts",
+        help="the data folder is a copy and the original is still in use. The copy does not send the original's "
+        "alerts again",
     ),
 ]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="start a new run instead of continuing a stopped run")]

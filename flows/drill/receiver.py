@@ -61,7 +61,7 @@ async def _send_signed_delivery(
         )
     except httpx.HTTPError as error:
         raise StationFailed(
-            f"the deploy receiver does not answer at its port ({type(error).__name__})",
+            f"the deploy receiver does not respond on its port ({type(error).__name__})",
             "read the lines of `receiver` in the log of `lookout up`",
         ) from error
     reply = response.text[:100]

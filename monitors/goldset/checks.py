@@ -505,7 +505,7 @@ def _find_contradicting_golds(
             weight=Weight.MUST,
             places=(first.place, second.place),
             what=f"the same question has two golds: {difference}",
-            do="name the policy in the question, or use the clause to decide which gold is right",
+            do="name the policy in the question, or correct the gold that its clause does not support",
         )
 
 

@@ -410,8 +410,8 @@ class ReadinessSettings(Record):
 
     deadline_s: Seconds = Field(
         default=600.0,
-        description="maximum time in seconds that Lookout waits until a new deploy answers. A Space needs "
-        "minutes to build",
+        description="maximum time in seconds to wait for a new deploy to respond. A Hugging Face Space can take "
+        "several minutes to build",
     )
     poll_s: Seconds = Field(default=5.0, description="pause in seconds between two polls of the target's state")
     request_deadline_s: Seconds = Field(default=15.0, description="timeout of one request, in seconds")

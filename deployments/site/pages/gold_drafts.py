@@ -146,7 +146,7 @@ def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Accept a draft as gold, with the person's changes, or reject it."""
     person, target = find_reviewer_name(request), _choose_suite_target(request, form.get("target"))
     if not person:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on the page Review.")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "Enter your name on the Review page first.")
     if target not in request.site.targets:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Choose a target first. The case is added to its suite.")
     draft = _require_waiting_draft(request.path["draft"])

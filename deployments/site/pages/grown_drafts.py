@@ -111,7 +111,7 @@ def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Accept a draft as a case in the person's words, or reject the draft."""
     person = find_reviewer_name(request)
     if not person:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on the page Review.")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "Enter your name on the Review page first.")
     candidate = _require_waiting_draft(request)
     settings = request.site.config.targets.get(candidate.draft.target)
     if settings is None:
