@@ -160,7 +160,7 @@ class TerminalProgress:
         self._wrong = 0
         self._unanswered: list[CaseResult] = []
         self.run_id: str | None = None
-        self.answered = 0
+        self.results = 0
         self.cases = 0
 
     def __enter__(self) -> Self:
@@ -175,20 +175,20 @@ class TerminalProgress:
         self._bar.stop()
 
     def on_planned(self, run_id: str, cases: int, resumed: int) -> None:
-        """Start the progress bar. For a resumed run, print how many answers already exist."""
+        """Start the progress bar. For a resumed run, print how many results already exist."""
         self._starting.close()
         self._bar.start()
-        self.run_id, self.cases, self.answered = run_id, cases, resumed
+        self.run_id, self.cases, self.results = run_id, cases, resumed
         if resumed:
             self._console.print(
-                f"Lookout continues run {run_id}, which already has {resumed} of {plural(cases, 'answer')}. To "
+                f"Lookout continues run {run_id}, which already has {resumed} of {plural(cases, 'result')}. To "
                 "start a new run instead, use --fresh."
             )
         self._task = self._bar.add_task("Asking", total=cases, completed=resumed, wrong="")
 
     def on_result(self, result: CaseResult) -> None:
         """Advance the progress bar. If the result is not correct, print a line."""
-        self.answered += 1
+        self.results += 1
         if result.assessment.outcome is not CaseOutcome.CORRECT:
             self._wrong += 1
             if isinstance(result.result, NoAnswer):
@@ -426,7 +426,7 @@ def _predict_shortfall_without_judge(config: Config, name: str, cases: Sequence[
     reach = count_cases_rules_can_grade(
         answers, build_rule_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
     )
-    return reach.explain_coverage_shortfall(config.gate.coverage_floor)
+    return reach.explain_rule_coverage_shortfall(config.gate.coverage_floor)
 
 
 def _print_run_stop(console: Console, progress: TerminalProgress, why: str, *, fresh: bool) -> None:
@@ -434,7 +434,7 @@ def _print_run_stop(console: Console, progress: TerminalProgress, why: str, *, f
         console.print(f"\n{why}. Lookout has asked no question yet.")
         return
     console.print(
-        f"\n{why}. Lookout stored {progress.answered} of {plural(progress.cases, 'answer')} of run "
+        f"\n{why}. Lookout stored {progress.results} of {plural(progress.cases, 'result')} of run "
         f"{progress.run_id}. " + ("With --fresh, the same command asks all questions again." if fresh else GOES_ON)
     )
 

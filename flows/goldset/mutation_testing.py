@@ -235,7 +235,7 @@ class SuiteReach(Record):
         """The share of golds that rules can grade, from 0 to 1, and 1 for an empty suite."""
         return self.by_rules / self.golds if self.golds else 1.0
 
-    def explain_coverage_shortfall(self, floor: float) -> str:
+    def explain_rule_coverage_shortfall(self, floor: float) -> str:
         """Return a sentence which says that a run without a judge may not reach the coverage ``floor``.
 
         Return an empty string if the run can reach ``floor``.

@@ -38,7 +38,11 @@ from monitors.records.exchanges import NOT_LET_IN, NOT_READ, NoAnswer, NoAnswerR
 from monitors.records.incidents import IncidentKind, NotifyReason, Observation, RunSummary
 from monitors.records.runs import CaseResult, JudgeState, ReasonKind, RunReport, Verdict
 from monitors.reports.format import shorten
-from warehouse.queries.incidents import RunMessage, list_delayed_messages_of_earlier_runs, list_run_messages
+from warehouse.queries.incidents import (
+    RunMessage,
+    list_alerts_with_delivery_status,
+    list_delayed_messages_of_earlier_runs,
+)
 from warehouse.queries.runs import find_last_run_with_answers
 
 COLLECT_S: Final = 60.0
@@ -408,7 +412,7 @@ def describe_notifications(notifier: Notifier, observations: Sequence[Observatio
     the run. If the warehouse cannot be read, the text says so.
     """
     try:
-        messages = list_run_messages(notifier.store, notifier.run_id)
+        messages = list_alerts_with_delivery_status(notifier.store, notifier.run_id)
         earlier = list_delayed_messages_of_earlier_runs(notifier.store, notifier.target, notifier.run_id, since)
         incidents = notifier.store.load_incidents(notifier.target)
     except WarehouseError as error:

@@ -1,7 +1,7 @@
 """Verify a deploy: ask all cases, grade the answers, apply the gate, store the report and notify people.
 
-    prepare ─▶ ask_and_grade ─▶ evaluate_run ─▶ record ─▶ notify_people ─▶ post_results_to_pull_requests
-            ─▶ recheck_and_update_messages ─▶ write_experiment ─▶ publish
+    prepare ─▶ ask_and_grade ─▶ evaluate_run ─▶ record ─▶ send_alerts_and_update_incidents
+            ─▶ post_results_to_pull_requests ─▶ recheck_and_update_messages ─▶ write_experiment ─▶ publish
 
 The run waits until the application serves the deployed commit. Otherwise the run could grade an older build. Each
 result is stored immediately. The first severity-3 failure sends an alert immediately. The state of the flow is
@@ -151,7 +151,7 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
             await ask_and_grade(run)
             report = await evaluate_run(run, experiment)
             paths = await store_run_and_reports(run, report)
-            await notify_people(run, report, paths)
+            await send_alerts_and_update_incidents(run, report, paths)
             await post_results_to_pull_requests(run, report)
             report = await recheck_and_update_messages(run, report)
             report = await write_experiment(run, report, experiment)
@@ -290,7 +290,7 @@ def _read_previous_report_and_incidents(run: LiveRun) -> tuple[RunReport | None,
 
 @task(name="notify people", cache_policy=NO_CACHE)
 @redact_errors
-async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
+async def send_alerts_and_update_incidents(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
     """Send alerts about everything that is new in this run, and resolve incidents that have ended."""
     run.context.listener.on_stage("notifying")
     notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns

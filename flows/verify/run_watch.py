@@ -79,7 +79,7 @@ class RunProgress(Record):
         return self.model_copy(update={"severe": tuple(failure.mask(mask) for failure in self.severe)})
 
     @property
-    def answered(self) -> int:
+    def result_count(self) -> int:
         """The number of results so far, including questions without an answer."""
         return sum(self.outcomes.values())
 

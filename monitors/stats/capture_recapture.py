@@ -235,7 +235,7 @@ def _estimate_guard_recall(held: Figure, served: Figure) -> Figure:
         return Unknown(why="neither the guard nor the nightly runs found a bad reply")
     if not (held.value and served.value):
         value, low, high = (
-            _compute_held_share(*corner)
+            _compute_guard_recall(*corner)
             for corner in ((held.value, served.value), (held.low, served.high), (held.high, served.low))
         )
         return _build_interval(value, low, high)
@@ -243,9 +243,9 @@ def _estimate_guard_recall(held: Figure, served: Figure) -> Figure:
     above = hypot(_compute_log_ratio(held.high, held.value), _compute_log_ratio(served.value, served.low))
     ratio = held.value / served.value
     return _build_interval(
-        _compute_held_share(ratio, 1),
-        _compute_held_share(ratio * exp(-below), 1),
-        _compute_held_share(_scale_ratio(ratio, above), 1),
+        _compute_guard_recall(ratio, 1),
+        _compute_guard_recall(ratio * exp(-below), 1),
+        _compute_guard_recall(_scale_ratio(ratio, above), 1),
     )
 
 
@@ -257,7 +257,7 @@ def _scale_ratio(ratio: float, log_factor: float) -> float:
     return ratio * exp(log_factor) if log_factor < _MAX_LOG_FACTOR else inf
 
 
-def _compute_held_share(held: float, served: float) -> float:
+def _compute_guard_recall(held: float, served: float) -> float:
     if held == inf:
         return 1.0
     return held / (held + served) if held else 0.0

@@ -352,7 +352,7 @@ class RunMessage(NamedTuple):
     delivery_status: str
 
 
-def list_run_messages(store: Store, run_id: str) -> tuple[RunMessage, ...]:
+def list_alerts_with_delivery_status(store: Store, run_id: str) -> tuple[RunMessage, ...]:
     """List all messages of a run with their delivery status, oldest first."""
     table = store.query(_OF_RUN, {"run": run_id})
     return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)

@@ -464,7 +464,7 @@ def check_share_gradable_by_rules(context: DoctorContext) -> list[HealthCheck]:
         reach = count_cases_rules_can_grade(
             cases, build_rule_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
         )
-        if shortfall := reach.explain_coverage_shortfall(context.config.gate.coverage_floor):
+        if shortfall := reach.explain_rule_coverage_shortfall(context.config.gate.coverage_floor):
             to_do = f"run `lookout gold check {target.suite}`. The command lists these golds and how to fix them"
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=shortfall, to_do=to_do))
         elif cases:

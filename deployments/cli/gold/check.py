@@ -341,7 +341,7 @@ def check_command(
         reach = count_cases_rules_can_grade(
             [case_line.case for case_line in numbered.cases if case_line.case.triage is None], panel
         )
-        if not has_judge and (shortfall := reach.explain_coverage_shortfall(gate.coverage_floor)):
+        if not has_judge and (shortfall := reach.explain_rule_coverage_shortfall(gate.coverage_floor)):
             findings.append(GoldFinding(check=SuiteCheck.SELF, weight=Weight.SHOULD, what=shortfall, do=_HELP))
     if propose is not None:
         _propose_and_write_must_say_drafts(

@@ -206,7 +206,7 @@ async def _confirm_and_push_suite(request: DatasetRequest, suite: Suite, options
         plan = build_push_plan(compared.diff, suite.cases, overwrite=options.overwrite, prune=options.prune)
         _print_diff(request, compared.diff, options)
         if plan.blocked:
-            return _print_push_conflicts(request, compared.diff, plan, options)
+            return _report_blocked_push(request, compared.diff, plan, options)
         if plan.size == 0 and compared.dataset is not None:
             await platform.datasets.tag(compared.dataset, build_dataset_tag(suite))
             return _print_push_report(request, suite, compared, plan, options)
@@ -230,7 +230,7 @@ def _print_diff(request: DatasetRequest, diff: DatasetDiff, options: PushOptions
     print_text("\n".join(format_dataset_diff(diff, max_entries=options.most)))
 
 
-def _print_push_conflicts(
+def _report_blocked_push(
     request: DatasetRequest, diff: DatasetDiff, plan: PushPlan, options: PushOptions
 ) -> ExitCode:
     print_text(

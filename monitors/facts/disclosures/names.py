@@ -254,7 +254,7 @@ _COLON: Final = re.compile(r"(?: [a-zäöüß()\d.\u0900-\u097f]{1,14}){0,3} ?[:
 _SHOP: Final = re.compile(r"['’]s [A-Z]")
 
 
-def _is_first_word_of_company(text: str, name: _Name) -> bool:
+def _is_possessive_of_company_name(text: str, name: _Name) -> bool:
     """Return whether a name is the first word of a company name: "Oliver's Wheels"."""
     return _SHOP.search(text, name.start, name.end + 3) is not None
 
@@ -276,7 +276,7 @@ def _read_name_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name |
         return name if name and name.word_count > 1 else None
     if colon := _COLON.match(text, at):
         name = _read_name(text, colon.end())
-        if name and _is_first_word_of_company(text, name):
+        if name and _is_possessive_of_company_name(text, name):
             return None
         if name and (name.word_count > 1 or _AFTER_SINGLE.match(text, name.end)):
             return name
@@ -285,7 +285,7 @@ def _read_name_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name |
         if (
             name
             and not _is_author_or_artist(reading, name)
-            and not _is_first_word_of_company(text, name)
+            and not _is_possessive_of_company_name(text, name)
             and (name.word_count > 1 or (before in WHOSE and _AFTER_SINGLE.match(text, name.end)))
         ):
             return name

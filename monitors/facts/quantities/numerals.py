@@ -213,13 +213,15 @@ class Lookup:
 
     def _is_number_by_next_word(self, key: str, following: Token, word: NumberWord | None) -> bool:
         if following.key in self._units:
-            return not (key in _ENGLISH_TOO and following.key in _ENGLISH_UNITS) or self._has_hinglish_word()
+            return (
+                not (key in _ENGLISH_TOO and following.key in _ENGLISH_UNITS) or self._has_hinglish_function_word()
+            )
         if word is None:
             return False
         scale = word.part is NumberPart.HUNDRED or word.part is NumberPart.SCALE
         return scale or (word.part is NumberPart.SMALL and not word.shy and not word.english)
 
-    def _has_hinglish_word(self) -> bool:
+    def _has_hinglish_function_word(self) -> bool:
         """Return whether the text contains a Hinglish function word: a Hindi word in Latin letters."""
         return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
 

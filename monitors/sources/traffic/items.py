@@ -26,7 +26,7 @@ from monitors.sources.traffic.messages import LoggedMessage, Side, has_text, rea
 from monitors.sources.traffic.settings import Fields
 from monitors.sources.traffic.times import detect_day_first, is_date_ambiguous, parse_time
 from monitors.sources.traffic.turns import UnusableItem, build_joined_turns, format_first_paths, read_turns
-from monitors.sources.traffic.unify import Unified, parse_and_unify_json_text, unify_item
+from monitors.sources.traffic.unify import Unified, parse_and_unify_json_text, unify_item_keys
 from monitors.sources.traffic.values import find_first_name, find_flattened_values, find_values, has_any_path
 
 _BLANK: Final = b" \t\r\n\0"
@@ -129,7 +129,7 @@ def parse_located_conversations(
     undated: list[SourceWarning] = []
     joined = visits or Visits(fields, window)
     for located in located_items:
-        source_item = None if isinstance(located, SourceWarning) else unify_item(located.item)
+        source_item = None if isinstance(located, SourceWarning) else unify_item_keys(located.item)
         time = _find_completion_time(source_item, fields, day_first)
         if time is None:
             undated.append(
@@ -178,7 +178,7 @@ def _peek_date_order(
     try:
         for located in islice(rest, _MAX_UNDATED_ITEMS):
             head.append(located)
-            source_item = None if isinstance(located, SourceWarning) else unify_item(located.item)
+            source_item = None if isinstance(located, SourceWarning) else unify_item_keys(located.item)
             values = find_flattened_values(source_item, fields.completed_at)
             order = next((order for value in values if (order := detect_day_first(value)) is not None), None)
             if order is not None:
@@ -351,7 +351,7 @@ class Visits:
 def _parse_item(
     place: str, source_item: Any, fields: Fields, completed_at: datetime
 ) -> Conversation | SourceWarning:
-    """Return the conversation in an item whose keys are unified (see `unify_item`), or a warning.
+    """Return the conversation in an item whose keys are unified (see `unify_item_keys`), or a warning.
 
     Accepts any value and never raises.
 

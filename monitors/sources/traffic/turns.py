@@ -20,7 +20,7 @@ from monitors.sources.traffic.unify import (
     format_with_original_keys,
     parse_and_unify_json_text,
     select_branch,
-    unify_item,
+    unify_item_keys,
 )
 from monitors.sources.traffic.values import (
     find_first_name,
@@ -69,13 +69,13 @@ class _TurnDraft(NamedTuple):
 def read_turns_or_empty(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     """Return the turns of an item in order. The result is empty if the item is not a conversation."""
     try:
-        return read_turns(unify_item(source_item), fields)
+        return read_turns(unify_item_keys(source_item), fields)
     except UnusableItem:
         return ()
 
 
 def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
-    """Return the turns of an item, in order. The item's keys must be unified (see `unify_item`).
+    """Return the turns of an item, in order. The item's keys must be unified (see `unify_item_keys`).
 
     Raises `UnusableItem` if the item is not a conversation.
 

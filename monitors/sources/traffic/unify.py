@@ -116,7 +116,7 @@ def _read_attribute_value(value: Any) -> Any:
     return _read_attribute_value(inner) if isinstance(inner, dict) else inner
 
 
-def unify_item(source_item: Any) -> Any:
+def unify_item_keys(source_item: Any) -> Any:
     """Return an item with unified keys. Keys of inner objects such as ``attributes`` are added to the item."""
     unified = unify_keys(source_item)
     if isinstance(unified, Unified):

@@ -1,4 +1,4 @@
-"""Read single values, such as names, numbers and thumbs, from an item with unified keys (see `unify_item`).
+"""Read single values, such as names, numbers and thumbs, from an item with unified keys (see `unify_item_keys`).
 
 Invalid values do not raise errors.
 """

@@ -253,7 +253,7 @@ def test_a_run_that_gets_sigterm_says_what_is_stored(prefect_environment, tmp_pa
             assert _terminated(process) == ExitCode.INCONCLUSIVE
     text = (tmp_path / "said").read_text(encoding="utf-8")
     early, late = (
-        "Stopped. Lookout stored 0 of 2 answers",
+        "Stopped. Lookout stored 0 of 2 results",
         "SIGTERM stopped the command. All answers and grades so far are stored",
     )
     assert early in text or late in text, "before and after the Prefect server has come"

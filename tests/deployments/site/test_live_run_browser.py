@@ -108,7 +108,7 @@ async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, w
         assert "no data" in await page.locator(".card").inner_text()
         process = verify()
         going = page.locator(".card .going")
-        await going.get_by_text(f"2 of {CASES} answered, 2 graded, 1 failed").wait_for(timeout=SOON_MS)
+        await going.get_by_text(f"2 of {CASES} results, 2 graded, 1 failed").wait_for(timeout=SOON_MS)
         assert "running" in await going.inner_text()
         await page.goto(f"{site.address}/runs")
         assert f"2 of {CASES} answered" in await page.locator("[aria-labelledby=unfinished]").inner_text()

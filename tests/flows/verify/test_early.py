@@ -89,7 +89,7 @@ def test_without_a_server_the_answers_are_stored_for_the_same_command(tmp_path, 
     _, said = run.communicate()
     assert run.returncode == 4, said
     said = " ".join(said.split())
-    assert f"{HELD - 1} of {CASES} answers" in said
+    assert f"{HELD - 1} of {CASES} results" in said
     assert "Prefect server" in said
     goes_on(tmp_path, chat, slack, lookout)
 
@@ -125,7 +125,7 @@ def test_a_person_stops_a_run_that_waits_for_its_server(tmp_path, chat, slack, l
     _, said = run.communicate()
     lock.close()
     assert run.returncode == 3, said
-    assert f"Stopped. Lookout stored {HELD - 1} of {CASES} answers of run" in " ".join(said.split())
+    assert f"Stopped. Lookout stored {HELD - 1} of {CASES} results of run" in " ".join(said.split())
     goes_on(tmp_path, chat, slack, lookout)
 
 

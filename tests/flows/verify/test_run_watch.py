@@ -56,9 +56,9 @@ def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
         add(data, "a")
         add(data, "b", failed=FailureKind.WRONG_FACT)
         (run,) = watch_of(data).list_recent_unfinished_runs(AT)
-        assert (run.state, run.answered, run.planned, run.failed) == (RunState.GOING_ON, 2, 5, 1)
+        assert (run.state, run.result_count, run.planned, run.failed) == (RunState.GOING_ON, 2, 5, 1)
     (run,) = watch_of(data).list_recent_unfinished_runs(AT)
-    assert (run.state, run.answered, run.graded) == (RunState.STOPPED, 2, 2)
+    assert (run.state, run.result_count, run.graded) == (RunState.STOPPED, 2, 2)
     assert [(one.case_id, one.asked) for one in run.severe] == [("b", exchange(RUN, "b").turns[-1])]
 
 
@@ -89,7 +89,7 @@ def test_of_a_case_that_was_asked_again_the_later_result_counts(data):
         assert watch.load_progress(RUN).failed == 1
         add(data, "a")
         again = watch.load_progress(RUN)
-    assert (again.answered, again.failed, again.severe) == (1, 0, ())
+    assert (again.result_count, again.failed, again.severe) == (1, 0, ())
 
 
 def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
@@ -121,7 +121,7 @@ def test_a_damaged_segment_hides_no_other(data):
         (segment,) = (data[0] / "journal" / RUN).iterdir()
         segment.write_bytes(segment.read_bytes()[:-9])
         add(data, "b")
-        assert watch_of(data).load_progress(RUN).answered == 1
+        assert watch_of(data).load_progress(RUN).result_count == 1
 
 
 def test_a_watcher_does_not_take_over_a_run(data, monkeypatch):
