@@ -98,6 +98,7 @@ def test_a_backup_is_restored_beside_its_original(machine):
     assert open_store_in(machine / "restored").query(INCIDENTS).rows == (("leak", "acknowledged", 1),)
 
 
+@pytest.mark.whole_only
 def test_the_old_machine_s_data_arrives_at_the_new_one(machine, tmp_path):
     on_old, on_new = read_blocks("Moving to another machine")
     type_lines(on_old, machine)
@@ -160,6 +161,7 @@ def test_every_key_of_the_environment_has_a_row():
     assert {name for name in keys if f"`{name}`" not in section} == set()
 
 
+@pytest.mark.whole_only
 def test_one_user_s_data_is_gone_from_every_file(machine):
     type_lines(next(read_blocks("Backup and restore")), machine)
     assert SECRET in read_all_texts(machine)

@@ -232,6 +232,7 @@ def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, ser
     said_once(slack)
 
 
+@pytest.mark.whole_only
 def test_the_log_is_still_followed_and_each_entry_alerted_once(tmp_path, server, slack):
     """If Prefect's server is killed, the flow still follows the log, and each entry is alerted once.
 

@@ -215,8 +215,9 @@ def main() -> int:
         tally = soak(asked.rounds, asked.seed, Path(folder))
     lines = figures_of(tally)
     summary = (
-        f"{asked.rounds} damages in {time.monotonic() - started:.0f} s. {sum(tally.harmed.values())} of them changed or "
-        f"removed rows. {len(tally.failures)} of them were not reported or not restored"
+        f"The test damaged the file {asked.rounds} times in {time.monotonic() - started:.0f} s. Rows were changed or "
+        f"removed in {sum(tally.harmed.values())} cases. Lookout did not report or restore them in "
+        f"{len(tally.failures)} cases"
     )
     print("\n".join([*lines, *tally.failures, summary]))
     if asked.write:

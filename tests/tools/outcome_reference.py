@@ -196,9 +196,9 @@ def _of_a_case() -> Iterator[str]:
     yield _section("Failure kinds", columns, kinds)
     yield (
         "\nA failure has the severity of its case, or the minimum severity of its kind if that is higher. The alert gives the "
-        'reason: "the suite gives this question severity 3", or the reason in the column "minimum severity". Every failure '
-        "is the fault of the application. If the monitor or a provider has a fault, the case has no answer or stays "
-        "ungraded.\n"
+        'reason: "the suite gives this question severity 3", or the reason in the column "minimum severity". A failure '
+        "is always a fault of the application. If the monitor or a provider has a fault, the case has no answer or "
+        "stays ungraded instead.\n"
     )
     reasons = (
         (_code(member), NO_ANSWER_WORDS[member], NO_ANSWERS[member], _blamed(member), ADVICE[member])

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from deployments.cli.exit_codes import ExitCode
 from flows.data_folder import open_store_in
 from tests.conftest import ROOT
@@ -46,6 +48,7 @@ def read_cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.whole_only
 def test_ctrl_c_stops_a_query_quietly(tmp_path):
     with start_sql(tmp_path, ENDLESS) as process:
         wait_until(lambda: read_cpu_s(process.pid) > QUERY_CPU_S, timeout_s=120, what="the query works")

@@ -32,7 +32,7 @@ async def test_a_conversation_of_two_turns_comes_back_whole(zoo: str, driver_for
 
 
 @pytest.mark.parametrize("application", [one for one in APPLICATIONS if one.environment], ids=lambda one: one.name)
-@pytest.mark.a_slice(2)
+@pytest.mark.whole_only
 async def test_a_framework_in_an_environment_of_its_own(application: Application, driver_for: MakeDriver) -> None:
     if not application.installed:
         pytest.skip(f"{application.name} is not installed: make zoo")

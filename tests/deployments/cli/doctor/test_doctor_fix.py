@@ -111,6 +111,7 @@ def test_a_browser_that_a_person_chose_is_left(folder):
 
 
 @pytest.mark.browser
+@pytest.mark.whole_only
 def test_waiting_segments_are_loaded_once_and_what_is_left_is_named(folder):
     """`lookout doctor --fix` loads pending segments once and changes no user file.
 

@@ -38,7 +38,7 @@ class Picture(NamedTuple):
 
 
 PICTURED_PAGES: Final = (
-    Picture("site-now", "/", 1120, 1020, ("FAIL", "running", "5 of 13 answered", "no data", "The monitor itself")),
+    Picture("site-now", "/", 1120, 1020, ("FAIL", "running", "5 of 13 results", "no data", "The monitor itself")),
     Picture(
         "site-incident",
         f"/incidents/{LEAK}",
