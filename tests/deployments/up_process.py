@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import random
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from deployments.demo.configuration import find_free_port
 from tests.conftest import ROOT
 from tests.deployments.triggers.senders import GITHUB_SECRET, deployed, github_headers, raw
 from tests.polling import wait_until
@@ -22,6 +23,23 @@ from tests.tools.shape import PACKAGES
 START_S = 180
 SECRETS = {"LOOKOUT_GITHUB_WEBHOOK_SECRET": GITHUB_SECRET}
 UP = (sys.executable, "-P", "-m", "deployments.cli.app", "up", "--config")
+
+
+def find_free_ports_of_installation() -> int:
+    """Return a free port whose next two ports are free too, because ``lookout up`` uses all three.
+
+    The ports are outside the range from which systems take the ports of connections and of servers on port 0, so
+    another test does not take one of them in the meantime.
+    """
+    for port in random.sample(range(20_000, 32_000, 3), 100):
+        with ExitStack() as servers:
+            try:
+                for used in range(port, port + 3):
+                    servers.enter_context(socket.create_server(("127.0.0.1", used)))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no three free ports in a row")
 
 
 def plant_packages(folder: Path) -> None:
@@ -92,7 +110,7 @@ class Up:
 @contextmanager
 def up(file: Path, *, environment: Mapping[str, str] = os.environ, **variables: str) -> Iterator[Up]:
     """Run ``lookout up`` during the ``with`` block."""
-    port = find_free_port("127.0.0.1", 0)
+    port = find_free_ports_of_installation()
     process = started(file, port, environment=environment, **SECRETS, **variables)
     try:
         yield Up(process, port, file.parent / "up.log")

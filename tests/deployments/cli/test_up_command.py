@@ -12,7 +12,6 @@ import sys
 import httpx
 import pytest
 
-from deployments.demo.configuration import find_free_port
 from deployments.up.guard import find_descendants
 from flows.server.prefect_server import find_running_server
 from tests import fork_server
@@ -20,7 +19,7 @@ from tests.conftest import ROOT
 from tests.deployments.cli.test_bare_commands import answers
 from tests.deployments.triggers.senders import COMMIT, GITHUB_SECRET
 from tests.deployments.up.test_guard import wait_until_gone
-from tests.deployments.up_process import SECRETS, START_S, UP, runs_of_deploys, up
+from tests.deployments.up_process import SECRETS, START_S, UP, find_free_ports_of_installation, runs_of_deploys, up
 from tests.flows.few_cases import few_cases
 from tests.in_process import run_in_process
 from tests.prefect_home import with_tables
@@ -42,7 +41,7 @@ def configured(folder, extra=TRIGGER):
 
 def refused(file, *, port=None, command="up", **variables):
     """Return the error that the command prints when it refuses to start."""
-    place = () if command == "receive" else ("--port", str(port or find_free_port("127.0.0.1", 0)))
+    place = () if command == "receive" else ("--port", str(port or find_free_ports_of_installation()))
     environment = fork_server.bare(COLUMNS="400", **variables)
     done = run_in_process(command, "--config", str(file), *place, cwd=file.parent, env=environment)
     assert done.returncode == 2, done.stderr
@@ -131,8 +130,8 @@ def test_f31_everything_that_is_wrong_is_named_at_once_and_nothing_is_started(tm
         + TRIGGER.replace("github", "huggingface")
         + '[targets.other]\nurl = "http://127.0.0.1:9"\nsuite = "missing.jsonl"\n[alerts]\nslack_buttons = true\n'
     )
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = find_free_ports_of_installation()
+    with socket.create_server(("127.0.0.1", port)):
         said = refused(configured(tmp_path, extra), port=port, SLACK_SIGNING_SECRET="abc12")
     assert "abc12" not in said
     assert said.replace(str(port), "PORT") == snapshot
