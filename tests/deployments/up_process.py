@@ -31,7 +31,8 @@ def find_free_ports_of_installation() -> int:
     The ports are outside the range from which systems take the ports of connections and of servers on port 0, so
     another test does not take one of them in the meantime.
     """
-    for port in random.sample(range(20_000, 32_000, 3), 100):
+    chance = random.SystemRandom()  # the seed of the tests would give each worker the same ports
+    for port in chance.sample(range(20_000, 32_000, 3), 100):
         with ExitStack() as servers:
             try:
                 for used in range(port, port + 3):
