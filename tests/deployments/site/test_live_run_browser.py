@@ -111,7 +111,7 @@ async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, w
         await going.get_by_text(f"2 of {CASES} results, 2 graded, 1 failed").wait_for(timeout=SOON_MS)
         assert "running" in await going.inner_text()
         await page.goto(f"{site.address}/runs")
-        assert f"2 of {CASES} answered" in await page.locator("[aria-labelledby=unfinished]").inner_text()
+        assert f"2 of {CASES} results" in await page.locator("[aria-labelledby=unfinished]").inner_text()
         await page.locator("[aria-labelledby=unfinished] a").click()
         assert await page.locator("h1").inner_text() == "Running"
         failures = await page.locator("tbody tr").all_inner_texts()
@@ -131,21 +131,21 @@ async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, w
 async def test_a_killed_run_is_stopped_and_the_next_goes_on_with_it(chromium, watching):
     """A killed run is shown as stopped, and the next run continues it.
 
-    With and without scripts, the page shows the answered cases and the command that finishes the run. The
+    With and without scripts, the page shows the results so far and the command that finishes the run. The
     command works.
     """
     site, chat, verify = watching
     process = verify()
     async with opened(chromium, site.address, width=DESKTOP, script=False) as (page, _):
         assert chat.wait_for(2)
-        await shown(page, f"{site.address}/runs", "main", f"2 of {CASES} answered")
+        await shown(page, f"{site.address}/runs", "main", f"2 of {CASES} results")
         assert await page.locator("meta[http-equiv=refresh]").get_attribute("content") == "10"
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(60)
         await page.locator("[aria-labelledby=unfinished] a").click()
         await shown(page, page.url, "h1", "Stopped")
         text = await page.locator("main").inner_text()
-        assert f"2 of {CASES} answered" in text
+        assert f"2 of {CASES} results" in text
         assert "lookout verify demo" in text
         address = page.url
         chat.release()
