@@ -24,6 +24,7 @@ from flows.server import prefect_server
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.deployments.cli.test_bare_commands import DEMO_OF, answers
+from tests.deployments.up_process import find_free_ports_of_installation
 from tests.flows.few_cases import demo_lines
 from tests.prefect_home import with_tables
 from tests.servers import anthropic
@@ -308,7 +309,7 @@ class Hour:
     def up(self, environment: dict[str, str]) -> str:
         """Run `lookout up` until it has printed its schedules, then stop it like Ctrl-C, and return its output."""
         log = self.project / "up.log"
-        port = find_free_port("127.0.0.1", 0)
+        port = find_free_ports_of_installation()
         with log.open("wb") as output:
             process = fork_server.start(
                 "up", "--port", str(port), cwd=self.folder, env=environment, stdout=output, stderr=output

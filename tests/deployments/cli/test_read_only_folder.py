@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments.demo.configuration import find_free_port
 from tests import fork_server
+from tests.deployments.up_process import find_free_ports_of_installation
 from tests.flows.chat import Chat, watched
 
 SOURCES = """
@@ -64,7 +64,7 @@ def test_a_command_that_writes_names_the_folder_and_leaves_nothing_and_one_that_
     others = (
         ("nightly",),
         ("watch", "--once"),
-        ("up", "--port", str(find_free_port("127.0.0.1", 0))),
+        ("up", "--port", str(find_free_ports_of_installation())),
         ("warehouse", "load"),
     )
     for command in (("verify", "demo"), *(others if read_only != work else ())):
