@@ -160,7 +160,7 @@ class TerminalProgress:
         self._wrong = 0
         self._unanswered: list[CaseResult] = []
         self.run_id: str | None = None
-        self.results = 0
+        self.result_count = 0
         self.cases = 0
 
     def __enter__(self) -> Self:
@@ -178,7 +178,7 @@ class TerminalProgress:
         """Start the progress bar. For a resumed run, print how many results already exist."""
         self._starting.close()
         self._bar.start()
-        self.run_id, self.cases, self.results = run_id, cases, resumed
+        self.run_id, self.cases, self.result_count = run_id, cases, resumed
         if resumed:
             self._console.print(
                 f"Lookout continues run {run_id}, which already has {resumed} of {plural(cases, 'result')}. To "
@@ -188,7 +188,7 @@ class TerminalProgress:
 
     def on_result(self, result: CaseResult) -> None:
         """Advance the progress bar. If the result is not correct, print a line."""
-        self.results += 1
+        self.result_count += 1
         if result.assessment.outcome is not CaseOutcome.CORRECT:
             self._wrong += 1
             if isinstance(result.result, NoAnswer):
@@ -434,7 +434,7 @@ def _print_run_stop(console: Console, progress: TerminalProgress, why: str, *, f
         console.print(f"\n{why}. Lookout has asked no question yet.")
         return
     console.print(
-        f"\n{why}. Lookout stored {progress.results} of {plural(progress.cases, 'result')} of run "
+        f"\n{why}. Lookout stored {progress.result_count} of {plural(progress.cases, 'result')} of run "
         f"{progress.run_id}. " + ("With --fresh, the same command asks all questions again." if fresh else GOES_ON)
     )
 

@@ -216,8 +216,8 @@ def main() -> int:
     lines = figures_of(tally)
     summary = (
         f"The test damaged the file {asked.rounds} times in {time.monotonic() - started:.0f} s. Rows were changed or "
-        f"removed in {sum(tally.harmed.values())} cases. Lookout did not report or restore them in "
-        f"{len(tally.failures)} cases"
+        f"removed in {sum(tally.harmed.values())} cases. Cases that Lookout did not report or did not restore: "
+        f"{len(tally.failures)}"
     )
     print("\n".join([*lines, *tally.failures, summary]))
     if asked.write:

@@ -9,9 +9,8 @@ import pytest
 
 from tests import fork_server
 from tests.deployments.cli.test_up_command import configured
+from tests.flows.test_disk_faults import SLACK
 from tests.servers.slack import TOKEN, SlackServer
-
-SLACK = '[alerts]\nslack_channel = "C0ALERTS"\nslack_monitor_channel = "C0MONITOR"\nslack_api_url = "{slack}"\n'
 
 
 @pytest.fixture
